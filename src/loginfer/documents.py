@@ -98,11 +98,8 @@ def parse_document(
             raise InputError(f'this file is not that of a {what}: its "format" is not "{name}"', where=where, hint=hint)
         if value.get("format_version") != version:
             actual = json.dumps(value.get("format_version"))
-            raise InputError(
-                f"the {what} has the format {actual}; this program reads format {version}",
-                where=where,
-                hint="use the version of loginfer that wrote it, or make it again",
-            )
+            message = f"the {what} has the format {actual}; this program reads format {version}"
+            raise InputError(message, where=where, hint="use the version of loginfer that wrote it, or make it again")
     if (problem := misfit(value, schema)) is not None:
         raise InputError(problem, where=where, hint=hint)
     return value

@@ -70,11 +70,8 @@ class ParseError(InputError):
         # Of a long line that part is shown which fits a narrow terminal, so that the mark stays where it belongs.
         start = max(0, min(column - SHOWN // 2, len(text) + 1 - SHOWN))
         line = "".join(c if c.isprintable() else " " for c in text[start : start + SHOWN])
-        super().__init__(
-            f"expected {expected} at column {column}, found {actual}\n    {line}\n    {' ' * (column - 1 - start)}^",
-            where=where,
-            hint=hint,
-        )
+        shown = f"    {line}\n    {' ' * (column - 1 - start)}^"
+        super().__init__(f"expected {expected} at column {column}, found {actual}\n{shown}", where=where, hint=hint)
         self.text = text
         self.column = column
         self.expected = expected

@@ -17,7 +17,10 @@ import hashlib
 import os
 import shutil
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,6 +30,12 @@ try:
     import fcntl
 except ImportError:  # no such locks on Windows
     fcntl = None  # type: ignore[assignment]
+
+
+@cache
+def shipped(name: str) -> dict[str, Any]:
+    """Return what a TOML file of this package holds, such as `benchmark/data/suite.toml`; do not change it."""
+    return tomllib.loads(resources.files("loginfer").joinpath(name).read_text(encoding="utf-8"))
 
 
 def file_sum(path: Path) -> str:
@@ -113,6 +122,12 @@ def atomic_write(path: str | Path, mode: str = "w", *, force: bool = False) -> I
                 yield stream
 
 
+def write_text(path: str | Path, text: str, *, force: bool = False) -> None:
+    """Write a text file as a whole."""
+    with atomic_write(path, force=force) as stream:
+        stream.write(text)
+
+
 def remove_leftovers(path: str | Path) -> None:
     """Remove what killed runs left behind while writing this file, where locks tell them from those still running."""
     target = Path(path)
@@ -154,10 +169,8 @@ def check_folder(path: str | Path, *, force: bool, may_replace: Callable[[Path],
         current = Path.cwd()
         if (real := _real(target)) == current or real in current.parents:
             # A shell that stands in a folder does not follow when another one takes its name.
-            raise OutputError(
-                f"`{target}` is the folder you are in, and is not replaced",
-                hint="choose another folder, or start the program from another one",
-            )
+            hint = "choose another folder, or start the program from another one"
+            raise OutputError(f"`{target}` is the folder you are in, and is not replaced", hint=hint)
         _refuse_place(target)
 
 
@@ -279,9 +292,8 @@ def locked(target: Path, name: str = "lock") -> Iterator[None]:
             handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         if not _lock(handle):
             os.close(handle)
-            raise OutputError(
-                f"`{target}` is being written by another run", hint="wait until it has ended, or choose another folder"
-            )
+            hint = "wait until it has ended, or choose another folder"
+            raise OutputError(f"`{target}` is being written by another run", hint=hint)
         # Whoever held the lock before has removed the file: then this handle locks nothing.
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(handle), lock.stat()):

@@ -7,34 +7,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-
-# Everything is below one class: the page's own tables and lists stay as they are.
-STYLE = """
-.loginfer{font:14px/1.5 system-ui,sans-serif;color:inherit;max-width:100%;overflow-x:auto}
-.loginfer .li-title{font-weight:600;font-size:15px}
-.loginfer .li-quiet,.loginfer summary{opacity:.72}
-.loginfer .li-scroll{scrollbar-width:thin;scrollbar-color:rgba(127,127,127,.5) transparent;
-overflow:auto;max-height:26em;margin:.3em 0 .7em}
-.loginfer table.li-table{border-collapse:collapse;border:0;margin:0;font-size:13px;width:auto;color:inherit}
-.loginfer table.li-table tr,.loginfer table.li-table tbody tr:nth-child(n){background:none}
-.loginfer table.li-table th,.loginfer table.li-table td{text-align:left;vertical-align:top;border:0;
-max-width:none;white-space:normal;padding:.2em 1.2em .2em 0;border-bottom:1px solid rgba(127,127,127,.3)}
-.loginfer table.li-table th{font-weight:600;white-space:nowrap;opacity:.72}
-.loginfer table.li-table .li-number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-.loginfer ul.li-list{margin:.2em 0 .5em 1.3em;padding:0}
-.loginfer summary{cursor:pointer}
-.loginfer .li-rule{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:13px}
-.loginfer .li-atom{white-space:nowrap}
-.loginfer .li-variable{font-style:italic;opacity:.85}
-.loginfer .li-relation{font-weight:600;color:color-mix(in srgb,currentColor 40%,#0a78e0)}
-.loginfer .li-constant{color:color-mix(in srgb,currentColor 45%,#0f9a60)}
-.loginfer .li-good,.loginfer .li-middling,.loginfer .li-bad{white-space:nowrap}
-.loginfer code{background:none;color:inherit;padding:0;font-size:12.5px}
-.loginfer .li-good{font-weight:600;color:color-mix(in srgb,currentColor 35%,#14a044)}
-.loginfer .li-middling{font-weight:600;color:color-mix(in srgb,currentColor 35%,#d08a00)}
-.loginfer .li-bad{font-weight:600;color:color-mix(in srgb,currentColor 30%,#e0303a)}
-""".strip()
-
+from functools import cache
+from importlib import resources
 
 # The others keep notebooks from taking what stands between two dollar signs for a formula.
 CLASSES = "loginfer tex2jax_ignore mathjax_ignore"
@@ -117,4 +91,10 @@ def percent(share: float | None) -> str:
 
 def fragment(*content: str) -> str:
     """Return what a notebook shows: the pieces with their style."""
-    return f'<div class="{CLASSES}"><style>{STYLE}</style>{joined(*content)}</div>'
+    return f'<div class="{CLASSES}"><style>{_style()}</style>{joined(*content)}</div>'
+
+
+@cache
+def _style() -> str:
+    # Everything is below one class: the page's own tables and lists stay as they are.
+    return resources.files("loginfer").joinpath("notebook.css").read_text(encoding="utf-8").strip()

@@ -17,6 +17,12 @@ ProgressChoice: TypeAlias = Progress | bool | None
 T = TypeVar("T")
 
 
+def report_progress(progress: Progress | None, what: str, done: int, total: int | None) -> None:
+    """Tell whoever listens how much is done."""
+    if progress is not None:
+        progress(what, done, total)
+
+
 def each(items: Sequence[T], what: str, progress: Progress | None) -> Iterator[tuple[int, T]]:
     """Yield items with their numbers, and say before each how many are done."""
     for done, item in enumerate(items):

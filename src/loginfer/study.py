@@ -28,12 +28,13 @@ from loginfer.benchmark.folder.card import counted
 from loginfer.benchmark.recipe import Head
 from loginfer.documents import Size, read_document
 from loginfer.errors import InputError, LogInferError, OutputError, UnknownNameError
+from loginfer.files import write_text
 from loginfer.frames import Rows
 from loginfer.kg.formats.base import ReadOptions
 from loginfer.logic.patterns import PATTERN_NAMES, pattern_named
 from loginfer.progress import Progress, ProgressChoice, shown
 from loginfer.reproduction.planning import PARTICIPANTS, budget_named, given_settings
-from loginfer.reproduction.running import Command, Commands, in_parallel, stable_json, write_file
+from loginfer.reproduction.running import Command, Commands, in_parallel, stable_json
 
 if TYPE_CHECKING:
     from loginfer.report.verdicts import CellVerdict
@@ -267,10 +268,8 @@ def _look(kg: str, reading: ReadOptions, patterns: Iterable[str], folder: _Folde
             tell(f"{name}: left out, {entry['left_out']}")
         folder.document["patterns"][name] = entry
     if folder.document.setdefault("triples", len(graph)) != len(graph):
-        raise OutputError(
-            f"`{folder.path}` holds a study of `{kg}` when it had {folder.document['triples']:,} triples",
-            hint="choose a new folder: figures of both could not stand in one table",
-        )
+        message = f"`{folder.path}` holds a study of `{kg}` when it had {folder.document['triples']:,} triples"
+        raise OutputError(message, hint="choose a new folder: figures of both could not stand in one table")
     if all("left_out" in entry for entry in folder.document["patterns"].values()):
         raise InputError(f"no pattern has support in `{kg}`", hint="give more triples, or other patterns")
     folder.save()
@@ -309,15 +308,13 @@ class _Folder:
         for name, value in request.items():
             if earlier.get(name) != value:
                 before, now = (shlex.join(_option_words(v)) if name == "reading" else v for v in (earlier[name], value))
-                raise OutputError(
-                    f"`{self.path}` holds a study with {name} {before!r}, not {now!r}",
-                    hint="choose a new folder, or give the options of that study to go on with it",
-                )
+                hint = "choose a new folder, or give the options of that study to go on with it"
+                raise OutputError(f"`{self.path}` holds a study with {name} {before!r}, not {now!r}", hint=hint)
         return document
 
     def save(self) -> None:
         """Write `study.json`."""
-        write_file(self.file, stable_json(self.document))
+        write_text(self.file, stable_json(self.document), force=True)
 
     def benchmark(self, pattern: str) -> Path:
         return self.path / "benchmarks" / pattern
@@ -469,4 +466,4 @@ class _Steps:
         lines = ["#!/bin/sh", "# The commands of this study; run them where the study was begun.", "set -e"]
         keys = sorted(self.words, key=lambda key: (order.index(key[1]) if key[1] else len(order), key[0]))
         lines += [shlex.join(["loginfer", *self.words[key]]) for key in keys]
-        write_file(self.folder.path / "commands.sh", "\n".join(lines) + "\n")
+        write_text(self.folder.path / "commands.sh", "\n".join(lines) + "\n", force=True)

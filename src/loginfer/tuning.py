@@ -31,10 +31,10 @@ from loginfer.evaluation.metrics import ranking_metrics
 from loginfer.evaluation.ranking import rank
 from loginfer.evaluation.resuming import RunMonitor, UnfinishedRun, differences
 from loginfer.evaluation.runs import benchmark_sum
-from loginfer.files import locked, writing
+from loginfer.files import locked, write_text, writing
 from loginfer.progress import Progress, ProgressChoice, shown
 from loginfer.randomness import hash_order
-from loginfer.reproduction.running import stable_json, write_file
+from loginfer.reproduction.running import stable_json
 from loginfer.settings import Setting, settings_of
 from loginfer.systems.fitting import best_accuracy
 from loginfer.systems.interface import choose_method, training_view
@@ -279,8 +279,8 @@ def tune(
                 made.append(row)
                 spent.append(round(time.process_time() - started, 3))
                 document["best"] = _best(made, request, declared)
-                write_file(folder / "timing.json", stable_json({"cpu_seconds": spent}))
-                write_file(folder / "tuning.json", stable_json(document))
+                write_text(folder / "timing.json", stable_json({"cpu_seconds": spent}), force=True)
+                write_text(folder / "tuning.json", stable_json(document), force=True)
                 outcome = "failed" if row["worth"] is None else f"worth {100 * row['worth']:.2f}"
                 tell(f"trial {number + 1} of {trials}: {outcome}, {settings_words(drawn)}")
             if made[number]["settings"] != drawn:

@@ -201,7 +201,7 @@ def test_on_a_terminal_the_best_rules_so_far_are_shown(loginfer, graph, tmp_path
         drawn.append("\n".join(getattr(line, "plain", "") for line in made.renderables))
         return made
 
-    monkeypatch.setattr(mining, "on_terminal", lambda stream: True)
+    monkeypatch.setattr(mining.common, "on_terminal", lambda stream: True)
     monkeypatch.setattr(mining, "PAUSE", 0.0)
     monkeypatch.setattr(mining, "SPARING", 0)
     monkeypatch.setattr(mining._Display, "_picture", spy)

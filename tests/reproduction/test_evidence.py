@@ -15,7 +15,6 @@ from loginfer.reproduction.claims.paper import EIGHT
 from loginfer.reproduction.figures import Figures, groups_of
 from loginfer.reproduction.paper_tables import tables
 from loginfer.reproduction.planning import benchmarks_of, build_seconds, table_names
-from loginfer.reproduction.running import write_file
 
 pytestmark = pytest.mark.usefixtures("all_rounds")
 
@@ -87,12 +86,12 @@ def test_what_shortcuts_reach_is_written_down_once_for_each_benchmark(folder):
         assert told["negatives"] == own
     path = folder.shortcuts("LogInfer-WN-trian-nm")
     told["balanced_accuracy"] = {"adjacent": 0.123}
-    write_file(path, json.dumps({**told, "benchmark": "LogInfer-WN-trian-nm"}))
+    path.write_text(json.dumps({**told, "benchmark": "LogInfer-WN-trian-nm"}))
     # A sum that is not the benchmark's: measured again.
     write_report(folder)
     assert json.loads(path.read_text())["balanced_accuracy"] != {"adjacent": 0.123}
     # So are figures of earlier versions, which know no learned shortcut.
-    write_file(path, json.dumps({**json.loads(path.read_text()), "format_version": 1}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format_version": 1}))
     write_report(folder)
     assert json.loads(path.read_text())["format_version"] == 2
     kept = path.stat().st_mtime_ns

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from loginfer.benchmark.recipe import Recipe
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import Ids, Ints, Mask, keys_without, merged_keys
+from loginfer.kg.vocabulary import offsets_of
 from loginfer.logic.rule import Rule
 
 if TYPE_CHECKING:
@@ -225,13 +226,6 @@ class Provenance:
         if term < 0:
             return np.full(len(pairs), ~term, dtype=np.int32)
         return np.asarray(self.values[self.offsets[pairs] + term])
-
-
-def offsets_of(lengths: npt.NDArray[Any]) -> Ints:
-    """Return int64[n + 1]: where lists of these lengths start when they stand one after the other, and the end."""
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
 
 
 def reordered(lengths: Ints, values: Ids, order: Ints) -> tuple[Ints, Ids]:

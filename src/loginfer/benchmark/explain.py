@@ -643,9 +643,8 @@ class _Teller:
                 story = NegativeStory(method, split)
                 origins = negatives.origins.get(split)
                 if origins is not None:
-                    story = replace(
-                        story, source=SOURCES[origins.source[row]], position=POSITIONS[origins.position[row]] or None
-                    )
+                    source, position = SOURCES[origins.source[row]], POSITIONS[origins.position[row]] or None
+                    story = replace(story, source=source, position=position)
                     story = self._with_origin(story, int(origins.rule[row]), int(origins.kept[row]))
                     if story.source == "near-miss":
                         story = self._near_miss(story, origins, row)

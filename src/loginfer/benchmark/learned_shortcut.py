@@ -447,12 +447,9 @@ def _skeletons_conclude(rules: Sequence[Rule], graph: KnowledgeGraph, triples: T
     is_type = more[:, 1] == (ABSENT if graph.type_relation is None else graph.type_relation)
     more[:, 1] = len(graph.relations) + is_type
     more[is_type, 2] = more[is_type, 0]
-    extended = KnowledgeGraph(
-        graph.entities,
-        graph.relations.union(_any_names(graph)),
-        np.vstack([graph.triples, more]),
-        type_predicate=graph.type_predicate or "",
-    )
+    relations, triples_and_more = graph.relations.union(_any_names(graph)), np.vstack([graph.triples, more])
+    types = graph.type_predicate or ""
+    extended = KnowledgeGraph(graph.entities, relations, triples_and_more, type_predicate=types)
     # Rules of one pattern often have the same skeleton.
     distinct = dict.fromkeys(canonical(rule) for rule in rules if _has_names(rule.head, graph))
     return open_engine(extended).derives(list(distinct), triples)

@@ -20,13 +20,9 @@ _MEASURES = ("confidence", "overlap")
 
 def benchmark_fragment(benchmark: Benchmark) -> str:
     """Return what a notebook shows for a benchmark."""
-    return fragment(
-        element("div", benchmark.name or "a benchmark", kind="title"),
-        facts(_facts(benchmark)),
-        _sets(benchmark),
-        _rules(benchmark.rules, benchmark.graph.labels),
-        listing(_notes(benchmark)),
-    )
+    title = element("div", benchmark.name or "a benchmark", kind="title")
+    rules = _rules(benchmark.rules, benchmark.graph.labels)
+    return fragment(title, facts(_facts(benchmark)), _sets(benchmark), rules, listing(_notes(benchmark)))
 
 
 def rule_fragment(rule: BenchmarkRule) -> str:
@@ -89,11 +85,8 @@ def story_fragment(story: TripleStory) -> str:
     first, *lines = story.lines()
     parts = [story.triple, *(part for line in (first, *lines) for part in line.parts)]
     names = short_names(name for part in parts for name in (part if isinstance(part, tuple) else names_in(part)))
-    return fragment(
-        element("div", triple_markup(story.triple, names), kind="title"),
-        element("div", _line(first, names), kind="quiet"),
-        listing(_nested(lines, names)),
-    )
+    title = element("div", triple_markup(story.triple, names), kind="title")
+    return fragment(title, element("div", _line(first, names), kind="quiet"), listing(_nested(lines, names)))
 
 
 def _nested(lines: Sequence[Line], names: Mapping[str, str]) -> Iterator[Markup]:

@@ -144,11 +144,8 @@ def refuse_negations(rules: Sequence[Rule | Pattern]) -> None:
     """
     for rule in rules:
         if rule.negations:
-            raise InputError(
-                "a benchmark of several steps has no rules with a negation",
-                where=str(rule),
-                hint="leave out `depth`, or the rule",
-            )
+            hint = "leave out `depth`, or the rule"
+            raise InputError("a benchmark of several steps has no rules with a negation", where=str(rule), hint=hint)
 
 
 # -- conclusions of several steps -------------------------------------------------------------------
@@ -167,10 +164,9 @@ def everything_entailed(
     try:
         return engine.materialise(rules, max_triples=max_triples, progress=progress)
     except LimitError as error:
-        raise LimitError(
-            f"more than {max_triples:,} triples follow from the graph and the {len(rules):,} rules",
-            hint="choose fewer rules (k1) or others, leave out `depth`, or raise `max_triples`",
-        ) from error
+        message = f"more than {max_triples:,} triples follow from the graph and the {len(rules):,} rules"
+        hint = "choose fewer rules (k1) or others, leave out `depth`, or raise `max_triples`"
+        raise LimitError(message, hint=hint) from error
 
 
 class Rounds:
@@ -285,11 +281,9 @@ def kept_masks(rules: Sequence[Rule]) -> tuple[tuple[int, ...], ...]:
     """
     for rule in rules:
         if len(rule.body) > _MOST_PARTS:
-            raise LimitError(
-                f"a rule has a body of {len(rule.body)} parts; query-guided sampling takes {_MOST_PARTS}",
-                where=str(rule),
-                hint="drop repeated parts, or choose another method for negatives",
-            )
+            message = f"a rule has a body of {len(rule.body)} parts; query-guided sampling takes {_MOST_PARTS}"
+            hint = "drop repeated parts, or choose another method for negatives"
+            raise LimitError(message, where=str(rule), hint=hint)
     by_shape: dict[tuple[tuple[int, ...], ...], tuple[int, ...]] = {}  # rules of one shape share their subsets
     masks = []
     for kept in kept_parts(rules):

@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES, POSITION, listed_methods
 from loginfer.documents import misfit
 from loginfer.errors import InputError, UnknownNameError
-from loginfer.files import atomic_write, reading
+from loginfer.files import reading, write_text
 from loginfer.kg import ReadOptions
 from loginfer.settings import Setting, document_settings, kinds, setting, settings_of, words
 
@@ -455,8 +455,7 @@ def write_recipe(recipe: Recipe, path: str | Path, *, force: bool = False) -> No
     """Write a recipe to a TOML file."""
     import tomli_w
 
-    with atomic_write(path, force=force) as stream:
-        stream.write(tomli_w.dumps(recipe.as_dict()))
+    write_text(path, tomli_w.dumps(recipe.as_dict()), force=force)
 
 
 def settings_in_memory(recipe: Recipe) -> list[str]:

@@ -24,6 +24,7 @@ from loginfer.errors import UnknownNameError
 from loginfer.kernels import inlined, kernel, lower_bound
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import even_parts, places_of
+from loginfer.kg.vocabulary import offsets_of
 
 Values: TypeAlias = npt.NDArray[np.float32]
 # Given K and triples: float[n], one value a triple.
@@ -236,24 +237,18 @@ class FeatureBattery:
         size, steps, type_relation = len(self.graph.entities), self.graph.steps, self.graph.type_relation
         triples = self.graph.triples[self.graph.triples[:, 1] != type_relation]
         subjects, objects = triples[:, 0].astype(np.int64), triples[:, 2].astype(np.int64)
-        pairs, index = np.unique(
-            np.concatenate([subjects * size + objects, objects * size + subjects]), return_inverse=True
-        )
+        both_ways = np.concatenate([subjects * size + objects, objects * size + subjects])
+        pairs, index = np.unique(both_ways, return_inverse=True)
         out, into = (np.bincount(half, minlength=len(pairs)).astype(np.int32) for half in np.split(index, 2))
         pointers = np.searchsorted(pairs, np.arange(size + 1, dtype=np.int64) * size)
         neighbours = (pairs % max(size, 1)).astype(np.int32)
         degrees = np.stack([np.bincount(subjects, minlength=size), np.bincount(objects, minlength=size)])
-        reach = np.diff(_sums(np.diff(pointers)[neighbours])[pointers])
+        reach = np.diff(offsets_of(np.diff(pointers)[neighbours])[pointers])
         first = np.diff(steps.steps, prepend=-1) != 0
         first[steps.pointers[:-1][np.diff(steps.pointers) > 0]] = True
         first &= steps.steps >> 1 != type_relation
-        profiles = (_sums(first)[steps.pointers], steps.steps[first])
+        profiles = (offsets_of(first)[steps.pointers], steps.steps[first])
         return pointers, neighbours, out, into, degrees, reach, *profiles, steps.pointers, steps.steps, steps.ends
-
-
-def _sums(numbers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return int64[n + 1]: the sum of all numbers before each."""
-    return np.append(0, np.cumsum(numbers))
 
 
 # -- compiled ------------------------------------------------------------------------------------------

@@ -167,9 +167,9 @@ def rule_shares(
     return by_shortcut
 
 
-def most_important(shares: Sequence[RuleShare], number: int = NAMED) -> tuple[RuleShare, ...]:
+def most_important(shares: Sequence[RuleShare]) -> tuple[RuleShare, ...]:
     """Return the rules that contribute most to a shortcut's accuracy, of those that contribute anything."""
-    return tuple(share for share in shares[:number] if share.contribution > 0)
+    return tuple(share for share in shares[:NAMED] if share.contribution > 0)
 
 
 def _weights(benchmark: Benchmark, rule: Ints, row: Ints) -> Floats:
@@ -275,11 +275,8 @@ def check_limit(limit: float, *, where: str | None = None) -> float:
     hint = "a share, such as 0.6 for 60 %"
     if 50 < limit <= 100:
         hint = f"write {limit / 100:g} for {limit:g} %"
-    raise InputError(
-        f"the limit for shortcuts must be above 0.5, which is chance, and at most 1, but is {limit:g}",
-        where=where,
-        hint=hint,
-    )
+    message = f"the limit for shortcuts must be above 0.5, which is chance, and at most 1, but is {limit:g}"
+    raise InputError(message, where=where, hint=hint)
 
 
 def gate(

@@ -9,27 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from loginfer.benchmark.recipe import all_settings
-from loginfer.cli.common import (
-    ENGINE_OPTIONS_WITHOUT_MEMORY,
-    EngineChoice,
-    FullNamesOption,
-    JsonOption,
-    MaxShortcutOption,
-    ShownNames,
-    StrictOption,
-    check_gate,
-    console,
-    counted,
-    engine_choice,
-    gather,
-    print_json,
-    print_table,
-    progress_bar,
-    say,
-    sentences,
-    shown,
-    verbose,
-)
+from loginfer.cli import common
+from loginfer.cli.common import counted, print_json, print_table, progress_bar, say, shown
 from loginfer.errors import LogInferError
 
 if TYPE_CHECKING:
@@ -42,7 +23,7 @@ FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A benchmark
 _MARKS = {"error": "ERROR", "warning": "warning", "note": "note"}
 
 
-@gather("engine", ENGINE_OPTIONS_WITHOUT_MEMORY, engine_choice)
+@common.gather("engine", common.ENGINE_OPTIONS_WITHOUT_MEMORY, common.engine_choice)
 def audit(
     *,
     folders: Annotated[
@@ -54,14 +35,14 @@ def audit(
     recipe: Annotated[
         Path | None, typer.Option("--recipe", help="A TOML file with settings that the manifest must agree with.")
     ] = None,
-    max_shortcut: MaxShortcutOption = None,
-    strict: StrictOption = False,
+    max_shortcut: common.MaxShortcutOption = None,
+    strict: common.StrictOption = False,
     save: Annotated[
         bool, typer.Option("--save", help="Keep the result as audit.json in the folder, for reports.")
     ] = False,
-    engine: EngineChoice,
-    full_names: FullNamesOption = False,
-    json: JsonOption = False,
+    engine: common.EngineChoice,
+    full_names: common.FullNamesOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Check that a benchmark is what it should be, and how far shortcuts get on it.
 
@@ -73,7 +54,7 @@ def audit(
     from loginfer.benchmark import audit as audit_benchmark
     from loginfer.benchmark.auditing.audit import file_sums, save_audit
 
-    check_gate(max_shortcut, strict)
+    common.check_gate(max_shortcut, strict)
     settings = all_settings(recipe, {}) if recipe else {}
 
     def audited(folder: Path) -> Audit:
@@ -99,8 +80,8 @@ def _audit_one(answer: Audit, json: bool) -> int:
     if json:
         print_json(answer.as_dict())
     else:
-        _print_findings(answer, verbose())
-        _print_shortcuts(answer, verbose())
+        _print_findings(answer, common.verbose())
+        _print_shortcuts(answer, common.verbose())
     return 0 if answer.ok else 1
 
 
@@ -111,7 +92,8 @@ def _audit_several(folders: Sequence[Path], audited: Callable[[Path], Audit], js
     """
     answers: list[dict[str, Any]] = []
     code, titles, names = 0, "  verdict  errors  warnings   oracle  best shortcut", list(map(str, folders))
-    if max(map(len, names)) + len(titles) > console().width and len({folder.name for folder in folders}) == len(names):
+    short_names = {folder.name for folder in folders}
+    if max(map(len, names)) + len(titles) > common.console().width and len(short_names) == len(names):
         names = [folder.name for folder in folders]  # where they lie is too wide, and needs not be said
     width = max(map(len, names))
     if not json:
@@ -129,7 +111,7 @@ def _audit_several(folders: Sequence[Path], audited: Callable[[Path], Audit], js
             line = _audit_line(answer)
         if not json:
             say(f"{name:<{width}}  {line}", indent=width + 2)
-            if verbose() and answers[-1]["ok"] is not None:
+            if common.verbose() and answers[-1]["ok"] is not None:
                 _audit_one(answer, json)
     if json:
         print_json(answers)
@@ -163,7 +145,7 @@ def _print_findings(answer: Audit, details: bool) -> None:
         lines += [f"           {example}" for example in examples if example.text != finding.message]
     for reason, checks in answer.skipped_by_reason().items():
         lines.append(f"{'skipped':<8} {', '.join(checks)}: {reason}")
-    for line in sentences(lines):
+    for line in common.sentences(lines):
         say(line, indent=9)
     errors = sum(finding.severity == "error" for finding in answer.findings)
     warnings = sum(finding.severity == "warning" for finding in answer.findings)
@@ -206,7 +188,7 @@ def _percent(accuracy: float | None) -> str:
     return "-" if accuracy is None else f"{100 * accuracy:.1f} %"
 
 
-@gather("engine", ENGINE_OPTIONS_WITHOUT_MEMORY, engine_choice)
+@common.gather("engine", common.ENGINE_OPTIONS_WITHOUT_MEMORY, common.engine_choice)
 def explain(
     *,
     folder: FolderArgument,
@@ -214,9 +196,9 @@ def explain(
     relation: Annotated[str, typer.Argument(metavar="R", help="Relation.")],
     object_: Annotated[str, typer.Argument(metavar="O", help="Object.")],
     top: Annotated[int, typer.Option("--top", "-t", help="Witnesses to show for each rule.", min=1)] = 1,
-    engine: EngineChoice,
-    full_names: FullNamesOption = False,
-    json: JsonOption = False,
+    engine: common.EngineChoice,
+    full_names: common.FullNamesOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Say which set of a benchmark a triple is in, and why.
 
@@ -233,7 +215,7 @@ def explain(
     if json:
         print_json(story.as_dict())
         return
-    names = ShownNames(benchmark.graph)
+    names = common.ShownNames(benchmark.graph)
     say(shown(story.triple, names))
     for line in story.lines():
         # A text that is a rule is of a class of its own.

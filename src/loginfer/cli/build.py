@@ -18,34 +18,11 @@ import typer
 
 from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES
 from loginfer.benchmark.recipe import Recipe, all_settings, read_settings, recipe_settings, settings_in_memory
+from loginfer.cli import common
 from loginfer.cli.commands import CommandGroup
-from loginfer.cli.common import (
-    ENGINE_OPTIONS,
-    NATIVE,
-    UNPACKING_OPTIONS,
-    EngineChoice,
-    EngineOption,
-    ForceOption,
-    FullNamesOption,
-    JsonOption,
-    MaxShortcutOption,
-    StrictOption,
-    check_gate,
-    counted,
-    engine_choice,
-    flags_of,
-    gather,
-    graph_to_build_from,
-    note,
-    option_of,
-    option_values,
-    print_json,
-    print_table,
-    progress_bar,
-    say,
-    sentences,
-)
+from loginfer.cli.common import counted, note, print_json, print_table, progress_bar, say
 from loginfer.errors import InputError, LogInferError
+from loginfer.progress import report_progress
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
@@ -59,7 +36,7 @@ _SPLITS = ("train", "valid", "test")
 
 
 def _recipe_settings(**values: Any) -> dict[str, Any]:
-    return option_values(recipe_settings(), values)
+    return common.option_values(recipe_settings(), values)
 
 
 @contextlib.contextmanager
@@ -71,8 +48,8 @@ def spoken_in_options(file: Path | None) -> Iterator[None]:
     except LogInferError as error:
         for name, declared in recipe_settings().items():
             if name not in keys and name != "kg":
-                error.message = _with_option(error.message, name, flags_of(declared)[0])
-                error.hint = error.hint and _with_option(error.hint, name, flags_of(declared)[0])
+                error.message = _with_option(error.message, name, common.flags_of(declared)[0])
+                error.hint = error.hint and _with_option(error.hint, name, common.flags_of(declared)[0])
         raise
 
 
@@ -93,8 +70,10 @@ def _option(flag: str, match: re.Match[str]) -> str:
     return f"{'add ' if match[1] else ''}`{flag}{f' {value}' if value else ''}`"
 
 
-RECIPE_OPTIONS = {name: (option_of(declared), None) for name, declared in recipe_settings().items()}
-SUITE_OPTIONS = {name: (option_of(replace(recipe_settings()[name], panel=None)), None) for name in ("protocol", "seed")}
+RECIPE_OPTIONS = {name: (common.option_of(declared), None) for name, declared in recipe_settings().items()}
+SUITE_OPTIONS = {
+    name: (common.option_of(replace(recipe_settings()[name], panel=None)), None) for name in ("protocol", "seed")
+}
 
 RecipeOption = Annotated[
     Path | None, typer.Option("--recipe", help="A TOML file with settings; options come before it.")
@@ -110,8 +89,7 @@ def shortcuts_above(benchmark: Benchmark, limit: float | None, progress: Progres
 
     if limit is None:
         return []
-    if progress:
-        progress("measuring shortcuts", 0, None)
+    report_progress(progress, "measuring shortcuts", 0, None)
     return gate(benchmark, limit)
 
 
@@ -154,21 +132,21 @@ def gate_answer(limit: float | None, above: Sequence[Exceeded]) -> dict[str, Any
 # -- one benchmark ----------------------------------------------------------------------------------
 
 
-@gather("settings", RECIPE_OPTIONS, _recipe_settings)
-@gather("unpacking", UNPACKING_OPTIONS, dict)
-@gather("engine", ENGINE_OPTIONS, engine_choice)
+@common.gather("settings", RECIPE_OPTIONS, _recipe_settings)
+@common.gather("unpacking", common.UNPACKING_OPTIONS, dict)
+@common.gather("engine", common.ENGINE_OPTIONS, common.engine_choice)
 def build(
     *,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The benchmark's folder.")] = None,
     settings: dict[str, Any],
     unpacking: dict[str, Any],
     recipe: RecipeOption = None,
-    max_shortcut: MaxShortcutOption = None,
-    strict: StrictOption = False,
-    engine: EngineChoice,
-    force: ForceOption = False,
-    full_names: FullNamesOption = False,
-    json: JsonOption = False,
+    max_shortcut: common.MaxShortcutOption = None,
+    strict: common.StrictOption = False,
+    engine: common.EngineChoice,
+    force: common.ForceOption = False,
+    full_names: common.FullNamesOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Build a benchmark: rules with the largest support, their conclusions, negatives.
 
@@ -182,7 +160,7 @@ def build(
 
     if out is None:
         raise InputError("no folder to build in", hint="add --out FOLDER")
-    check_gate(max_shortcut, strict)
+    common.check_gate(max_shortcut, strict)
     settings = all_settings(recipe, settings)
     if "kg" not in settings:
         raise InputError("no graph to build from", hint="name one, or give --recipe FILE")
@@ -192,10 +170,9 @@ def build(
         made_of = Recipe.from_dict(settings, where=str(recipe) if recipe else None)
         given_rules = check_recipe(made_of)
         progress = stack.enter_context(progress_bar())
-        if progress:
-            progress("reading the graph", 0, None)
+        report_progress(progress, "reading the graph", 0, None)
         options = replace(made_of.reading, **unpacking)
-        graph = stack.enter_context(graph_to_build_from(made_of.kg, engine, options, given_rules))
+        graph = stack.enter_context(common.graph_to_build_from(made_of.kg, engine, options, given_rules))
         check_graph(graph)
         loading = settings_in_memory(made_of) + ([] if max_shortcut is None else ["--max-shortcut"])
         if loading and not graph.in_memory:
@@ -204,12 +181,11 @@ def build(
         above = shortcuts_above(benchmark, max_shortcut, progress)
         if above and strict:
             stop_at_gate(above, max_shortcut, json, made_of.match)
-        if progress:
-            progress("writing", 0, None)
+        report_progress(progress, "writing", 0, None)
         manifest = write_benchmark(benchmark, out, force=force)
     remarks = [f"{method}: {remark}" for method, made in benchmark.negatives.items() for remark in made.notes]
     remarks += [*benchmark.notes, *(f"warning: {exceeded.message}" for exceeded in above)]
-    for remark in sentences(remarks, graph.labels):
+    for remark in common.sentences(remarks, graph.labels):
         note(remark)
     if json:
         print_json({"path": str(out), **manifest, **gate_answer(max_shortcut, above)})
@@ -264,7 +240,7 @@ OnlyOption = Annotated[
 
 
 @app.command("list", epilog="Example:  loginfer suite list --only 'FB-*'")
-def list_suite(only: OnlyOption = None, json: JsonOption = False) -> None:
+def list_suite(only: OnlyOption = None, json: common.JsonOption = False) -> None:
     """List the benchmarks of the suite with the paper's sizes."""
     from loginfer.benchmark.construction.suite import select
 
@@ -306,24 +282,24 @@ def list_suite(only: OnlyOption = None, json: JsonOption = False) -> None:
 
 
 @app.command("build", epilog="Example:  loginfer suite build --only 'WN-*' --out suite")
-@gather("settings", SUITE_OPTIONS, _recipe_settings)
+@common.gather("settings", SUITE_OPTIONS, _recipe_settings)
 def build_suite(
     *,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the benchmarks' folders.")],
     only: OnlyOption = None,
     settings: dict[str, Any],
     recipe: RecipeOption = None,
-    max_shortcut: MaxShortcutOption = None,
-    strict: StrictOption = False,
+    max_shortcut: common.MaxShortcutOption = None,
+    strict: common.StrictOption = False,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Processes; by default one per core.", min=1)] = None,
-    engine: EngineOption = NATIVE,
-    force: ForceOption = False,
-    json: JsonOption = False,
+    engine: common.EngineOption = common.NATIVE,
+    force: common.ForceOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Build the benchmarks of the paper; those that are there already are kept, so it can be resumed."""
     from loginfer.benchmark.construction import suite
 
-    check_gate(max_shortcut, strict)
+    common.check_gate(max_shortcut, strict)
     settings = all_settings(recipe, settings)
 
     def tell(built: SuiteResult, done: int, total: int) -> None:

@@ -435,11 +435,8 @@ class EngineFlag(NamedTuple):
     @property
     def annotation(self) -> Any:
         """Its type and option for Typer."""
-        option = typer.Option(
-            self.flag.name,
-            metavar=self.flag.metavar,
-            help=f"With --engine {' or '.join(self.engines)}: {self.flag.help}",
-        )
+        text = f"With --engine {' or '.join(self.engines)}: {self.flag.help}"
+        option = typer.Option(self.flag.name, metavar=self.flag.metavar, help=text)
         return Annotated[list[str] | None, option] if self.flag.repeatable else Annotated[str | None, option]
 
 
@@ -484,9 +481,8 @@ def engine_choice(engine: Any, **values: Any) -> EngineChoice:
     for name, value in values.items():
         option, flag, owners = ENGINE_FLAGS[name]
         if value and engine not in owners:
-            raise InputError(
-                f"{flag.name} is for --engine {' or '.join(owners)}", hint="add it, or leave the option out"
-            )
+            hint = "add it, or leave the option out"
+            raise InputError(f"{flag.name} is for --engine {' or '.join(owners)}", hint=hint)
         if value is not None:
             options[option] = _spark_settings(value) if option == "settings" else value
     return EngineChoice(engine.value, options)
@@ -497,9 +493,8 @@ def _spark_settings(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.startswith("spark."):
-            raise InputError(
-                f"`{text}` is no setting of Spark", hint="give KEY=VALUE, such as spark.executor.memory=8g"
-            )
+            hint = "give KEY=VALUE, such as spark.executor.memory=8g"
+            raise InputError(f"`{text}` is no setting of Spark", hint=hint)
         settings[key] = value
     return settings
 
@@ -568,10 +563,8 @@ def _open_stored(
 
     scratch, master = engine.options.get("directory"), engine.options.get("master") or "local"
     if "://" in str(scratch) and not master.startswith("local"):
-        raise InputError(
-            f"`{path}` is to be read into a folder for temporary files, and --scratch is `{scratch}`",
-            hint="give it as a path that all workers see, and this machine too",
-        )
+        message = f"`{path}` is to be read into a folder for temporary files, and --scratch is `{scratch}`"
+        raise InputError(message, hint="give it as a path that all workers see, and this machine too")
     entities, relations = head_names(rules)
     folder = stack.enter_context(_temporary_folder(scratch))
     stored: Engine = stack.enter_context(

@@ -14,24 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loginfer.cli.common import (
-    INTERRUPTED,
-    ForceOption,
-    FullNamesOption,
-    JsonOption,
-    ShownNames,
-    console,
-    counted,
-    gather_reading,
-    note,
-    on_terminal,
-    open_kg,
-    print_json,
-    print_table,
-    quiet,
-    rule_texts,
-    say,
-)
+from loginfer.cli import common
+from loginfer.cli.common import counted, note, print_json, print_table, say
 from loginfer.errors import InputError, UnknownNameError, caused_by_interruption
 from loginfer.files import refuse_to_overwrite
 from loginfer.kg.formats.base import ReadOptions
@@ -49,7 +33,7 @@ if TYPE_CHECKING:
 BEST = 10
 
 
-@gather_reading
+@common.gather_reading
 def mine(
     *,
     source: Annotated[
@@ -88,9 +72,9 @@ def mine(
         Path | None, typer.Option("--rules", "-r", help="With --miner external: a rule file to read.")
     ] = None,
     reading: ReadOptions,
-    force: ForceOption = False,
-    full_names: FullNamesOption = False,
-    json: JsonOption = False,
+    force: common.ForceOption = False,
+    full_names: common.FullNamesOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Mine rules and write them to a file, best first.
 
@@ -122,7 +106,7 @@ def mine(
     configured: Miner = configure(entry.load(), settings)
     if is_benchmark(source) and reading != ReadOptions():
         raise InputError(f"`{source}` is a benchmark, which is read as it is", hint="give these options to `build`")
-    value = load_benchmark(source) if is_benchmark(source) else open_kg(source, reading).graph
+    value = load_benchmark(source) if is_benchmark(source) else common.open_kg(source, reading).graph
     benchmark = view_to_mine(value, negatives, configured.needs_negatives, source)
     snapshot_files: list[str] = []
 
@@ -166,7 +150,7 @@ def mine(
     if interrupted:
         outcome = f"the {counted(len(mined), 'rule')} found so far: {out}" if len(mined) else "no rule was found yet"
         note(f"mining was interrupted; {outcome}")
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(common.INTERRUPTED)
 
 
 # -- what to mine, and how -------------------------------------------------------------------------
@@ -186,10 +170,8 @@ def _settings(
             continue
         option = "--" + name.replace("_", "-")
         if name not in declared:
-            raise InputError(
-                f"{option} is no option of the miner `{entry.name}`",
-                hint=f"it has the settings {', '.join(declared)} (--set NAME=VALUE)",
-            )
+            hint = f"it has the settings {', '.join(declared)} (--set NAME=VALUE)"
+            raise InputError(f"{option} is no option of the miner `{entry.name}`", hint=hint)
         if name in settings:
             raise InputError(f"`{name}` is given twice: by {option} and by --set")
         # `10.0` becomes `10`, for miners that count in whole seconds.
@@ -233,7 +215,7 @@ def _print(answer: Mapping[str, Any], mined: MinedRules, benchmark: Benchmark) -
     if len(mined):
         rows = [(f"{count:,}", shape) for shape, count in by_shape(mined).items()]
         print_table(("rules", ""), rows, numbers=("rules",))
-        print_rules(Mined(mined, benchmark.graph).best(BEST), ShownNames(benchmark.graph))
+        print_rules(Mined(mined, benchmark.graph).best(BEST), common.ShownNames(benchmark.graph))
     where = f", written to {answer['out']}" if answer["out"] else ""
     say(f"{counted(len(mined), 'rule')} in {answer['seconds']:.1f} s{where}")
 
@@ -296,10 +278,10 @@ class _Display:
         self._graph = graph
         self.screen: Live | None = None
         self._next = self._pause = FIRST_LINE
-        if on_terminal(sys.stderr) and not quiet():
+        if common.on_terminal(sys.stderr) and not common.quiet():
             from rich.live import Live
 
-            self.screen = Live(console=console(stderr=True), transient=True, auto_refresh=False)
+            self.screen = Live(console=common.console(stderr=True), transient=True, auto_refresh=False)
             self._next = 0.0
 
     def show(self, mining: Mining, elapsed: float) -> None:
@@ -331,7 +313,7 @@ class _Display:
             Padding(ProgressBar(total=total, completed=done, width=60, pulse=total is None), 0),
         ]
         best = Mined(mined, self._graph).best(MINING_BEST)
-        for rule, text in zip(best, rule_texts(best), strict=True):
+        for rule, text in zip(best, common.rule_texts(best), strict=True):
             lines.append(Text(f"  {rule.confidence or 0:.4f}  {text}", overflow="ellipsis", no_wrap=True))
         return Group(*lines)
 

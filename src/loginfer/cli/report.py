@@ -19,19 +19,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import loginfer.benchmark.export as export_package
+from loginfer.cli import common
 from loginfer.cli.audit import FolderArgument
-from loginfer.cli.common import (
-    ForceOption,
-    JsonOption,
-    counted,
-    note,
-    print_json,
-    print_table,
-    progress_bar,
-    say,
-    say_resumable,
-    words_of,
-)
+from loginfer.cli.common import counted, note, print_json, print_table, progress_bar, say
 from loginfer.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -84,8 +74,8 @@ def report(
     explorer: Annotated[
         int, typer.Option("--explorer", help="Test triples of each benchmark to explore, at most.", min=0)
     ] = 20_000,
-    force: ForceOption = False,
-    json: JsonOption = False,
+    force: common.ForceOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Write a report on runs: a static site that needs no server and no network.
 
@@ -122,7 +112,7 @@ def report(
 def _tables(
     paths: list[Path], to: TableFormat, metrics: list[str], protocol: str, out: Path | None, force: bool
 ) -> None:
-    from loginfer.files import atomic_write
+    from loginfer.files import write_text
     from loginfer.report.collection import collect
     from loginfer.report.tables import result_table, to_csv, to_latex, to_markdown
 
@@ -133,8 +123,7 @@ def _tables(
     if out is None:
         print(text, end="" if text.endswith("\n") else "\n")
         return
-    with atomic_write(out, force=force) as stream:
-        stream.write(text)
+    write_text(out, text, force=force)
     say(f"written to {out}")
 
 
@@ -164,8 +153,8 @@ def export(
     negatives: Annotated[
         list[str] | None, typer.Option("--negatives", "-n", help="Whose negatives only; repeatable.")
     ] = None,
-    force: ForceOption = False,
-    json: JsonOption = False,
+    force: common.ForceOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Write a benchmark in the format of another program.
 
@@ -238,8 +227,8 @@ def reproduce(
     show_plan: Annotated[
         bool, typer.Option("--plan", help="Only show the cells, and how long they should take.")
     ] = False,
-    force: ForceOption = False,
-    json: JsonOption = False,
+    force: common.ForceOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Run the paper's experiments again, and put its figures and ours side by side.
 
@@ -251,15 +240,15 @@ def reproduce(
     from loginfer import reproduction
 
     asked: dict[str, Any] = {
-        "tables": words_of(tables), "systems": words_of(systems or ""), "only": only or (), "seeds": seeds,
-        "protocol": None if protocol is None else protocol.strip().casefold(), "budget": budget,
+        "tables": common.words_of(tables), "systems": common.words_of(systems or ""), "only": only or (),
+        "seeds": seeds, "protocol": None if protocol is None else protocol.strip().casefold(), "budget": budget,
     }  # fmt: skip
     if show_plan:
         _show_plan(reproduction.plan(**asked), jobs or os.cpu_count() or 1, json)
         return
     if out is None:
         raise InputError("nowhere to write to", hint="add --out FOLDER, or --plan to see only what would be done")
-    with say_resumable(f" in {out}"):
+    with common.say_resumable(f" in {out}"):
         done = reproduction.reproduce(out, **asked, jobs=jobs, force=force, tell=_tell)
     cells = done.details["cells"]
     failed = [cell for cell in cells if cell["state"] == "failed"]

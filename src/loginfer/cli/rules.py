@@ -9,35 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from loginfer.cli import common
 from loginfer.cli.commands import CommandGroup, visible
-from loginfer.cli.common import (
-    ENGINE_OPTIONS,
-    ENGINE_OPTIONS_WITHOUT_MEMORY,
-    EngineChoice,
-    ForceOption,
-    FullNamesOption,
-    GraphArgument,
-    JsonOption,
-    OnError,
-    ShownNames,
-    check_names,
-    console,
-    counted,
-    engine_choice,
-    gather,
-    gather_reading,
-    note,
-    on_terminal,
-    open_rule_engine,
-    print_json,
-    print_table,
-    progress_bar,
-    read_program,
-    read_source,
-    rule_texts,
-    say,
-    shown,
-)
+from loginfer.cli.common import ShownNames, counted, note, print_json, print_table, progress_bar, say, shown
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import refuse_to_overwrite
 from loginfer.kg.formats.base import ReadOptions
@@ -63,27 +37,27 @@ RulesArgument = Annotated[
 ]
 DialectOption = Annotated[str | None, typer.Option("--from", help="Dialect of the rule file; detected by default.")]
 BadLinesOption = Annotated[
-    OnError, typer.Option("--on-error", help="Lines that are no rule: stop, or skip and count them.")
+    common.OnError, typer.Option("--on-error", help="Lines that are no rule: stop, or skip and count them.")
 ]
 
 
 @app.command(epilog="Example:  loginfer rules rank fb15k-237 --pattern diamond --top 200 --json")
-@gather("engine", ENGINE_OPTIONS, engine_choice)
-@gather_reading
+@common.gather("engine", common.ENGINE_OPTIONS, common.engine_choice)
+@common.gather_reading
 def rank(
     *,
-    kg: GraphArgument,
+    kg: common.GraphArgument,
     pattern: Annotated[
         str, typer.Option("--pattern", "-p", help="A named pattern (see `loginfer rules patterns`) or its text.")
     ],
     top: Annotated[int, typer.Option("--top", "-t", help="How many bodies to show.", min=1)] = 20,
     all_: Annotated[bool, typer.Option("--all", help="The complete table, every body with a witness.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table as TSV: support, body.")] = None,
-    engine: EngineChoice,
+    engine: common.EngineChoice,
     reading: ReadOptions,
-    force: ForceOption = False,
-    full_names: FullNamesOption = False,
-    json: JsonOption = False,
+    force: common.ForceOption = False,
+    full_names: common.FullNamesOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Rank the bodies of a pattern by their support in a graph, exactly."""
     from loginfer.engine import rank as rank_bodies
@@ -94,7 +68,7 @@ def rank(
     parsed_pattern = parse_pattern(pattern)
     if out is not None:
         refuse_to_overwrite(out, force)
-    with open_rule_engine(kg, engine, reading) as opened, progress_bar() as progress:
+    with common.open_rule_engine(kg, engine, reading) as opened, progress_bar() as progress:
         ranked = rank_bodies(opened, parsed_pattern, None if all_ else top, progress=progress)
     if out is not None:
         with atomic_write(out, force=force) as stream:
@@ -103,8 +77,8 @@ def rank(
         print_json(ranked.as_dict())
         return
     fold = len(ranked) <= LONG
-    longest = sys.maxsize if fold else console().width - len("1,000,000,000  ")
-    texts = rule_texts([text for _, text, _ in ranked.bodies], ShownNames(opened.graph))
+    longest = sys.maxsize if fold else common.console().width - len("1,000,000,000  ")
+    texts = common.rule_texts([text for _, text, _ in ranked.bodies], ShownNames(opened.graph))
     rows = [(f"{body[0]:,}", middle(text, longest)) for body, text in zip(ranked.bodies, texts, strict=True)]
     print_table(("support", "body"), rows, ("support",), fold=fold)
     if ranked.nonzero is None:
@@ -115,11 +89,11 @@ def rank(
 
 
 @app.command(epilog="Example:  loginfer rules apply lubm lubm-107 --closure --out new.tsv --json")
-@gather("engine", ENGINE_OPTIONS, engine_choice)
-@gather_reading
+@common.gather("engine", common.ENGINE_OPTIONS, common.engine_choice)
+@common.gather_reading
 def apply(
     *,
-    kg: GraphArgument,
+    kg: common.GraphArgument,
     rules: RulesArgument,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where to write the new triples; the ending decides the format.")
@@ -134,10 +108,10 @@ def apply(
     strict: Annotated[
         bool, typer.Option("--strict", help="A name in a body that the graph does not have is an error.")
     ] = False,
-    engine: EngineChoice,
+    engine: common.EngineChoice,
     reading: ReadOptions,
-    force: ForceOption = False,
-    json: JsonOption = False,
+    force: common.ForceOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Apply rules to a graph and write what they derive."""
     import numpy as np
@@ -152,11 +126,11 @@ def apply(
         raise InputError("--include-graph is for --out", hint="say where to write with --out FILE")
     if out is not None:
         check_output(out, force=force)
-    program = read_program(rules, dialect)
+    program = common.read_program(rules, dialect)
     answer: dict[str, Any] = {"rules": len(program)}
-    with open_rule_engine(kg, engine, reading, program) as opened:
+    with common.open_rule_engine(kg, engine, reading, program) as opened:
         graph = opened.graph
-        check_names(graph, program, strict, shipped=rules in SHIPPED)
+        common.check_names(graph, program, strict, shipped=rules in SHIPPED)
         with progress_bar() as progress:
             if closure:
                 closed = opened.materialise(program, max_rounds=max_rounds, max_triples=max_triples, progress=progress)
@@ -184,11 +158,11 @@ def apply(
     epilog="Example:  loginfer rules explain lubm lubm-107 http://www.Department0.University0.edu/Lecturer0 "
     "type Faculty"
 )
-@gather("engine", ENGINE_OPTIONS_WITHOUT_MEMORY, engine_choice)
-@gather_reading
+@common.gather("engine", common.ENGINE_OPTIONS_WITHOUT_MEMORY, common.engine_choice)
+@common.gather_reading
 def explain(
     *,
-    kg: GraphArgument,
+    kg: common.GraphArgument,
     rules: RulesArgument,
     subject: Annotated[str, typer.Argument(metavar="S")],
     relation: Annotated[str, typer.Argument(metavar="R")],
@@ -196,10 +170,10 @@ def explain(
     top: Annotated[int, typer.Option("--top", "-t", help="Witnesses to show for each rule.", min=1)] = 1,
     closure: Annotated[bool, typer.Option("--closure", help="Explain over several steps, down to the graph.")] = False,
     dialect: DialectOption = None,
-    engine: EngineChoice,
+    engine: common.EngineChoice,
     reading: ReadOptions,
-    full_names: FullNamesOption = False,
-    json: JsonOption = False,
+    full_names: common.FullNamesOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Explain why a triple follows from a graph and rules: rule and witness, or that it does not.
 
@@ -213,11 +187,11 @@ def explain(
     from loginfer.kg.graph import resolve_entity, resolve_relation
     from loginfer.logic.rule_files import SHIPPED
 
-    program = read_program(rules, dialect)
-    with open_rule_engine(kg, engine, reading, program) as opened:
+    program = common.read_program(rules, dialect)
+    with common.open_rule_engine(kg, engine, reading, program) as opened:
         graph = opened.graph
         ids = (resolve_entity(graph, subject), resolve_relation(graph, relation), resolve_entity(graph, object_))
-        check_names(graph, program, shipped=rules in SHIPPED)
+        common.check_names(graph, program, shipped=rules in SHIPPED)
         answer = explain_triple(opened, program, ids, limit=top)
         steps = [answer]
         depth = 1 if answer.reasons else None
@@ -308,9 +282,9 @@ def convert(
     to: Annotated[str, typer.Option("--to", help="arrow, rdfox, nemo, anyburl, amie, datalog, sparql or sql.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write; by default to the screen.")] = None,
     dialect: DialectOption = None,
-    on_error: BadLinesOption = OnError.fail,
-    force: ForceOption = False,
-    json: JsonOption = False,
+    on_error: BadLinesOption = common.OnError.fail,
+    force: common.ForceOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Translate rules between dialects: LogInfer, RDFox, Nemo, AnyBURL, AMIE, Datalog, SPARQL, SQL."""
     from loginfer.logic import dialect_named
@@ -319,7 +293,7 @@ def convert(
     dialect_named(to)
     if out is not None:
         refuse_to_overwrite(out, force)
-    file = read_source(rules, dialect, on_error)
+    file = common.read_source(rules, dialect, on_error)
     scored_rules = file.rules
     if file.skipped:
         note(f"skipped {counted(len(file.skipped), 'bad rule')}, e.g. {file.skipped[0]}")
@@ -344,7 +318,7 @@ def convert(
 
 
 @app.command(epilog="Example:  loginfer rules patterns")
-def patterns(json: JsonOption = False) -> None:
+def patterns(json: common.JsonOption = False) -> None:
     """List the patterns that have a name: the seven of the paper, then some of later papers."""
     from loginfer.logic.patterns import all_patterns
 
@@ -374,10 +348,10 @@ def show(
     sort: Annotated[
         str, typer.Option("--sort", help="confidence or correct, largest first; length, shortest first.")
     ] = "confidence",
-    full_names: FullNamesOption = False,
+    full_names: common.FullNamesOption = False,
     dialect: DialectOption = None,
-    on_error: BadLinesOption = OnError.fail,
-    json: JsonOption = False,
+    on_error: BadLinesOption = common.OnError.fail,
+    json: common.JsonOption = False,
 ) -> None:
     """Show the rules of a file, best first.
 
@@ -398,7 +372,7 @@ def show(
     if json:
         print_json(_as_json(listing, rows, top))
         return
-    fold = on_terminal(sys.stdout) and min(top, len(rows)) <= LONG
+    fold = common.on_terminal(sys.stdout) and min(top, len(rows)) <= LONG
     print_rules([listing.rule(row) for row in rows[:top].tolist()], fold=fold)
     fitting = "" if len(rows) == len(listing) else f"; {len(rows):,} fit"
     note(f"{counted(len(listing), 'rule')} in {rules}{fitting}; {min(top, len(rows)):,} shown")
@@ -440,7 +414,7 @@ def print_rules(rules: list[ScoredRule | ZeroRule], names: ShownNames | None = N
 
     columns = list(zip(*map(cells, rules), strict=True))
     known = {name: column for name, column in zip(_MEASURES, columns, strict=False) if any(column)}
-    rows = list(zip(*known.values(), rule_texts(rules, names), strict=True))
+    rows = list(zip(*known.values(), common.rule_texts(rules, names), strict=True))
     print_table((*known, "rule"), rows, numbers=_MEASURES, fold=fold)
 
 
@@ -457,17 +431,17 @@ def analyse(
         ),
     ],
     dialect: DialectOption = None,
-    on_error: BadLinesOption = OnError.fail,
+    on_error: BadLinesOption = common.OnError.fail,
     seed: Annotated[int, typer.Option(help="Seed of the random heads.", min=0)] = 0,
     draws: Annotated[int, typer.Option(help="Random heads for each body.", min=1)] = 20,
     confidences: Annotated[
         str, typer.Option(help="Least confidences, for each of which the figures are given too.")
     ] = "0,0.05,0.1,0.5",
     top: Annotated[int, typer.Option("--top", "-t", help="Rules to show that were not found as they are.", min=0)] = 10,
-    full_names: FullNamesOption = False,
+    full_names: common.FullNamesOption = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write what --json prints to this file.")] = None,
-    force: ForceOption = False,
-    json: JsonOption = False,
+    force: common.ForceOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Compare mined rules with a benchmark's: found, entailed or missed, and what was learned instead.
 
@@ -476,17 +450,15 @@ def analyse(
     """
     from loginfer.benchmark import load_benchmark
     from loginfer.evaluation.rule_recovering import read_mined, rule_recovery
-    from loginfer.files import atomic_write
+    from loginfer.files import write_text
 
     levels = _levels(confidences)
     if out is not None:
         refuse_to_overwrite(out, force)
     loaded = load_benchmark(benchmark)
     if not loaded.rules:
-        raise InputError(
-            f"the rules of `{benchmark}` are not known: it has no rules.txt",
-            hint="mined rules can be compared with the rules of a benchmark only",
-        )
+        hint = "mined rules can be compared with the rules of a benchmark only"
+        raise InputError(f"the rules of `{benchmark}` are not known: it has no rules.txt", hint=hint)
     mined, notes = read_mined(rules, loaded, dialect=dialect, on_error=on_error.value)
     for message in notes:
         note(message)
@@ -498,8 +470,7 @@ def analyse(
     if out is not None:
         from json import dumps
 
-        with atomic_write(out, force=force) as stream:
-            stream.write(dumps(answer, ensure_ascii=False, indent=2) + "\n")
+        write_text(out, dumps(answer, ensure_ascii=False, indent=2) + "\n", force=force)
     if json:
         print_json(answer)
         return
@@ -513,9 +484,8 @@ def _levels(text: str) -> list[float]:
     except ValueError:
         levels = [-1.0]
     if not all(0 <= level <= 1 for level in levels):
-        raise InputError(
-            f"`{text}` is no list of confidences", hint="numbers from 0 to 1 with commas, such as 0,0.05,0.1,0.5"
-        )
+        hint = "numbers from 0 to 1 with commas, such as 0,0.05,0.1,0.5"
+        raise InputError(f"`{text}` is no list of confidences", hint=hint)
     return levels
 
 

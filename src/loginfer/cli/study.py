@@ -8,30 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loginfer.cli.common import (
-    GraphArgument,
-    JsonOption,
-    console,
-    counted,
-    gather_reading_without_literals,
-    note,
-    print_json,
-    progress_bar,
-    say,
-    say_resumable,
-    table,
-    words_of,
-)
+from loginfer.cli import common
+from loginfer.cli.common import counted, note, print_json, progress_bar, say
 from loginfer.kg.formats.base import ReadOptions
 
 if TYPE_CHECKING:
     from loginfer.study import Study
 
 
-@gather_reading_without_literals
+@common.gather_reading_without_literals
 def study(
     *,
-    kg: GraphArgument,
+    kg: common.GraphArgument,
     out: Annotated[Path, typer.Option("--out", "-o", help="The study's folder; a study that is there goes on.")],
     systems: Annotated[
         str | None,
@@ -52,7 +40,7 @@ def study(
         int | None, typer.Option("--jobs", "-j", help="Commands at a time; by default one per core.", min=1)
     ] = None,
     reading: ReadOptions,
-    json: JsonOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Say which systems learn which patterns on a graph, and where they only take shortcuts.
 
@@ -62,10 +50,10 @@ def study(
     """
     from loginfer.study import study as run_study
 
-    with say_resumable(f" in {out}"), progress_bar() as progress:
+    with common.say_resumable(f" in {out}"), progress_bar() as progress:
         done = run_study(
-            kg, out, systems=words_of(systems or ""), patterns=words_of(patterns or ""), budget=budget, head=head,
-            seed=seed, jobs=jobs, tell=note, progress=progress, **asdict(reading),
+            kg, out, systems=common.words_of(systems or ""), patterns=common.words_of(patterns or ""), budget=budget,
+            head=head, seed=seed, jobs=jobs, tell=note, progress=progress, **asdict(reading),
         )  # fmt: skip
     failed = done.document["failed"]
     if json:
@@ -86,12 +74,12 @@ ABREAST = 6
 
 def _print_answer(study: Study) -> None:
     """Print balanced accuracies by pattern and system, the answer in words, and where to go on."""
-    plain = console()
+    plain = common.console()
     patterns = list(dict.fromkeys(pattern for pattern, _ in study.cells))
     systems = list(dict.fromkeys(system for _, system in study.cells))
     for start in range(0, len(systems), ABREAST):
         part = systems[start : start + ABREAST]
-        listing = table("balanced accuracy, %", "shortcut", *part, numbers=("shortcut", *part))
+        listing = common.table("balanced accuracy, %", "shortcut", *part, numbers=("shortcut", *part))
         for pattern in patterns:
             cells = [study.cells.get((pattern, system)) for system in part]
             shortcut = next((cell.shortcut for cell in cells if cell and cell.shortcut), None)

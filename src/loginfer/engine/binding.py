@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -136,18 +136,18 @@ def bind(rule: Rule, graph: KnowledgeGraph) -> Bound:
     head_subject, head_object = term(rule.head.subject), term(rule.head.object)
     head_relation = relation_of(rule.head, graph)
     if head_subject is None or head_object is None or head_relation == ABSENT:
-        raise InputError(
-            f"the head of `{rule}` uses a name that the graph does not have",
-            hint="extend the graph's vocabularies by the rules' names first (engine.extend)",
-        )
-    return Bound(
-        rule.variables,
-        tuple(dict.fromkeys(atoms)),
-        tuple(dict.fromkeys(inequalities)),
-        BoundAtom(head_subject, head_relation, head_object),
-        empty,
-        tuple(dict.fromkeys(negations)),
-    )
+        hint = "extend the graph's vocabularies by the rules' names first (engine.extend)"
+        raise InputError(f"the head of `{rule}` uses a name that the graph does not have", hint=hint)
+    head = BoundAtom(head_subject, head_relation, head_object)
+    return Bound(rule.variables, distinct(atoms), distinct(inequalities), head, empty, distinct(negations))
+
+
+T = TypeVar("T")
+
+
+def distinct(parts: Iterable[T]) -> tuple[T, ...]:
+    """Return parts without repetitions, in their order."""
+    return tuple(dict.fromkeys(parts))
 
 
 def head_values(head: BoundAtom, conclusion: Sequence[int]) -> dict[int, int] | None:

@@ -86,12 +86,8 @@ def finish_table(
         predicates, support = predicates[in_top], support[in_top]
     ranks = _text_ranks(graph, pattern, predicates)
     order = np.lexsort((*reversed(ranks), -support))[: len(support) if top is None else top]
-    return BodyTable(
-        pattern,
-        np.ascontiguousarray(predicates[order], dtype=np.int32),
-        np.ascontiguousarray(support[order], dtype=np.int64),
-        nonzero,
-    )
+    rows = np.ascontiguousarray(predicates[order], dtype=np.int32)
+    return BodyTable(pattern, rows, np.ascontiguousarray(support[order], dtype=np.int64), nonzero)
 
 
 def _first_of_each_rule(graph: KnowledgeGraph, pattern: Pattern, predicates: Ids, support: Ints) -> Mask:
@@ -109,9 +105,8 @@ def _first_of_each_rule(graph: KnowledgeGraph, pattern: Pattern, predicates: Ids
     labels = np.sort(predicates[:, template_columns], axis=1)
     repeated = (labels[:, 1:] != labels[:, :-1]).sum(axis=1) + 1 < len(pattern.templates)
     doubtful = np.flatnonzero(repeated | (len(template_columns) < len(atoms)))
-    _, group, size = np.unique(
-        np.column_stack([support[doubtful], labels[doubtful]]), axis=0, return_inverse=True, return_counts=True
-    )
+    looks = np.column_stack([support[doubtful], labels[doubtful]])
+    _, group, size = np.unique(looks, axis=0, return_inverse=True, return_counts=True)
     doubtful = doubtful[size[group.ravel()] > 1]
     doubtful = doubtful[np.lexsort(predicates[doubtful].T[::-1])]
     seen: set[str] = set()
@@ -361,10 +356,8 @@ def _matches(one: dict[Template, Ids], two: dict[Template, Ids], first: int, sec
     counts = np.searchsorted(right[order], left, side="right") - begin
     total = int(counts.sum())
     if total > MOST_ROWS:
-        raise LimitError(
-            f"the negations of the pattern have {total:,} bodies together, more than {MOST_ROWS:,}",
-            hint="use a pattern with fewer templates under negations",
-        )
+        message = f"the negations of the pattern have {total:,} bodies together, more than {MOST_ROWS:,}"
+        raise LimitError(message, hint="use a pattern with fewer templates under negations")
     offsets = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.repeat(np.arange(first), counts), order[np.repeat(begin, counts) + offsets]
 

@@ -15,12 +15,12 @@ from loginfer.logic.rule import Atom, Rule, Term, Variable
 from loginfer.progress import Progress, each
 
 
-def one_step(engine: Engine, rules: Sequence[Rule], *, new: bool = True, progress: Progress | None = None) -> Triples:
-    """Return the one-step application T_R(K), sorted; with `new`, T_R(K) ∖ K."""
+def one_step(engine: Engine, rules: Sequence[Rule], *, progress: Progress | None = None) -> Triples:
+    """Return what one application of the rules adds, T_R(K) ∖ K, sorted."""
     keys = engine.graph.keys
     derived = np.empty(0, dtype=np.int64)
     for _, rule in each(rules, "applying rules", progress):
-        derived = np.union1d(derived, keys.pack(engine.conclusions(rule, new=new)))
+        derived = np.union1d(derived, keys.pack(engine.conclusions(rule, new=True)))
     return keys.unpack(derived)
 
 
@@ -108,13 +108,8 @@ def reason_for(graph: KnowledgeGraph, rule: Rule, place: int, row: Ids) -> Reaso
         return str(atom.relation) if relation_id == ABSENT else graph.relations[relation_id]
 
     denied = (negation.atom for negation in rule.negations)
-    return Reason(
-        rule,
-        place,
-        names,
-        graph.names(np.array(premises, dtype=np.int32).reshape(-1, 3)),
-        [(name(atom.subject), relation(atom), name(atom.object)) for atom in denied],
-    )
+    absent = [(name(atom.subject), relation(atom), name(atom.object)) for atom in denied]
+    return Reason(rule, place, names, graph.names(np.array(premises, dtype=np.int32).reshape(-1, 3)), absent)
 
 
 def derivation(

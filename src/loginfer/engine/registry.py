@@ -47,7 +47,12 @@ class Flag:
     repeatable: bool = False
 
 
-_SCRATCH = Flag("--scratch", "folder for temporary files; for a cluster one that all its workers see.", "DIR")
+_MEMORY = {"flag": Flag("--memory-limit", "memory it may use, e.g. 4GB.")}
+_SCRATCH = {"flag": Flag("--scratch", "folder for temporary files; for a cluster one that all its workers see.", "DIR")}
+_WHERE = "where it runs, e.g. spark://host:7077, or sc://host:15002 for Spark Connect"
+_MASTER = {"flag": Flag("--master", f"{_WHERE}; by default on all cores of this machine.", "URL")}
+_SETTING = "a setting of Spark, e.g. spark.executor.memory=8g; repeatable."
+_SETTINGS = {"flag": Flag("--spark-conf", _SETTING, "KEY=VALUE", repeatable=True)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,11 +86,9 @@ class DuckDBOptions:
         The largest number of conclusions, or witnesses, of one rule that is written down.
     """
 
-    memory_limit: str | None = field(
-        default=None, metadata={"flag": Flag("--memory-limit", "memory it may use, e.g. 4GB.")}
-    )
+    memory_limit: str | None = field(default=None, metadata=_MEMORY)
     threads: int | None = None
-    directory: str | Path | None = field(default=None, metadata={"flag": _SCRATCH})
+    directory: str | Path | None = field(default=None, metadata=_SCRATCH)
     max_conclusions: int = MAX_CONCLUSIONS
 
 
@@ -110,29 +113,9 @@ class SparkOptions:
         The largest number of conclusions, or witnesses, of one rule that is written down.
     """
 
-    master: str | None = field(
-        default=None,
-        metadata={
-            "flag": Flag(
-                "--master",
-                "where it runs, e.g. spark://host:7077, or sc://host:15002 for Spark Connect; by default on all cores "
-                "of this machine.",
-                "URL",
-            )
-        },
-    )
-    settings: Mapping[str, str] | None = field(
-        default=None,
-        metadata={
-            "flag": Flag(
-                "--spark-conf",
-                "a setting of Spark, e.g. spark.executor.memory=8g; repeatable.",
-                "KEY=VALUE",
-                repeatable=True,
-            )
-        },
-    )
-    directory: str | Path | None = field(default=None, metadata={"flag": _SCRATCH})
+    master: str | None = field(default=None, metadata=_MASTER)
+    settings: Mapping[str, str] | None = field(default=None, metadata=_SETTINGS)
+    directory: str | Path | None = field(default=None, metadata=_SCRATCH)
     spark: Any = None
     max_conclusions: int = MAX_CONCLUSIONS
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from loginfer.errors import InputError, LimitError, UnknownNameError
 from loginfer.frames import text_columns, to_frame
-from loginfer.kg.vocabulary import Vocabulary, names_shown_as
+from loginfer.kg.vocabulary import Vocabulary, names_shown_as, offsets_of
 
 Triples: TypeAlias = npt.NDArray[np.int32]
 
@@ -163,13 +163,10 @@ class RelationIndex:
         self.relations = relations
         self.size = len(triples)
         if 2 * self.size >= 2**31:
-            raise LimitError(
-                f"{self.size:,} triples are too many for 32-bit row pointers",
-                hint="use the engine that works out of memory (--engine duckdb)",
-            )
+            hint = "use the engine that works out of memory (--engine duckdb)"
+            raise LimitError(f"{self.size:,} triples are too many for 32-bit row pointers", hint=hint)
         counts = np.bincount(triples[:, 1], minlength=relations)
-        self.offsets = np.zeros(relations + 1, dtype=np.int64)
-        np.cumsum(counts, out=self.offsets[1:])
+        self.offsets = offsets_of(counts)
         # Triples come sorted by (s, r, o): one stable sort by r gives (r, s, o). Numbers of 16 bits are
         # sorted in linear time.
         narrow = np.uint16 if relations <= 2**16 else np.int32
@@ -283,11 +280,6 @@ class RelationIndex:
             row += begin
             self._rows[slot] = len(self._rows)
 
-    @cached_property
-    def loops(self) -> npt.NDArray[np.int64]:
-        """int64[m], indices into `subjects` and `objects` of the triples (x, R, x)."""
-        return np.flatnonzero(self.subjects == self.objects)
-
 
 class EntitySteps:
     """All steps away from each entity; the view by entity beside `RelationIndex`, the view by relation.
@@ -324,8 +316,7 @@ class EntitySteps:
         order = np.argsort(starts, kind="stable")
         self.steps: Ids = _readonly(steps[order])
         self.ends: Ids = _readonly(ends[order])
-        pointers = np.zeros(index.entities + 1, dtype=np.int64)
-        np.cumsum(np.bincount(starts, minlength=index.entities), out=pointers[1:])
+        pointers = offsets_of(np.bincount(starts, minlength=index.entities))
         self.pointers: npt.NDArray[np.int64] = _readonly(pointers)
 
 

@@ -15,20 +15,7 @@ from typing import BinaryIO
 
 from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.files import atomic_path, describe_os_error, reading, refuse_to_overwrite
-from loginfer.kg.formats.base import (
-    PARTS,
-    Format,
-    Loaded,
-    ReadOptions,
-    ReadReport,
-    Source,
-    UnpackLimits,
-    compressed,
-    formats,
-    is_archive,
-    read_archive,
-    split_compression,
-)
+from loginfer.kg.formats import base
 from loginfer.kg.graph import KnowledgeGraph
 from loginfer.kg.selection import selected
 from loginfer.progress import Progress
@@ -37,9 +24,9 @@ ORDER = ("train", "valid", "test", "context")
 LISTED = 10
 
 
-def format_by_name(name: str) -> Format:
+def format_by_name(name: str) -> base.Format:
     """Return a format by its name; the error lists the nearest ones."""
-    names = {format_.name: format_ for format_ in formats()}
+    names = {format_.name: format_ for format_ in base.formats()}
     if name.lower() in names:
         return names[name.lower()]
     error = UnknownNameError("format", name, names)
@@ -47,14 +34,14 @@ def format_by_name(name: str) -> Format:
     raise error
 
 
-def format_by_ending(name: str) -> Format | None:
+def format_by_ending(name: str) -> base.Format | None:
     """Return the format of a file by its name, compressed or not; the longest ending decides."""
-    plain = split_compression(name.lower())[0]
-    endings = {ending: format_ for format_ in formats() for ending in format_.endings if plain.endswith(ending)}
+    plain = base.split_compression(name.lower())[0]
+    endings = {ending: format_ for format_ in base.formats() for ending in format_.endings if plain.endswith(ending)}
     return endings[max(endings, key=len)] if endings else None
 
 
-def sniff(source: Source) -> Format:
+def sniff(source: base.Source) -> base.Format:
     """Guess the format of a file with an unknown ending by its first lines."""
     if source.file_name.endswith(".n3"):
         raise InputError(f"`{source.name}` is RDF in a format that is not read", hint="convert it to N-Triples (.nt)")
@@ -65,30 +52,30 @@ def sniff(source: Source) -> Format:
     text = head.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
     lines = (line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
     first = next(lines, "")
-    for format_ in reversed(formats()):
+    for format_ in reversed(base.formats()):
         if format_.looks_like(head, first):
             return format_
     raise InputError(
         f"cannot tell the format of `{source.name}`",
         hint="give it (--format), or a name that ends in "
-        + ", ".join(ending for format_ in formats() for ending in format_.endings),
+        + ", ".join(ending for format_ in base.formats() for ending in format_.endings),
     )
 
 
-def folder_sources(folder: Path) -> tuple[Format, list[Source]]:
+def folder_sources(folder: Path) -> tuple[base.Format, list[base.Source]]:
     """Find the files of a graph in a folder, or in the one sub-folder that has them."""
     with reading(folder):
         files = sorted(path for path in folder.iterdir() if path.is_file())
         for below in sorted(path for path in folder.iterdir() if path.is_dir()):
             files += sorted(path for path in below.iterdir() if path.is_file())
-    sources = [(path.relative_to(folder).as_posix(), Source.of(path)) for path in files]
+    sources = [(path.relative_to(folder).as_posix(), base.Source.of(path)) for path in files]
     return _choose(sources, f"folder `{folder}`")
 
 
-def archive_sources(path: Path, limits: UnpackLimits | None = None) -> tuple[Format, list[Source]]:
+def archive_sources(path: Path, limits: base.UnpackLimits | None = None) -> tuple[base.Format, list[base.Source]]:
     """Find the files of a graph in an archive."""
-    members = read_archive(path, select=lambda n: _usable(n) and format_by_ending(n) is not None, limits=limits)
-    sources = [(m.name, Source(f"{path}:{m.name}", Path(m.name), m.content or b"")) for m in members]
+    members = base.read_archive(path, select=lambda n: _usable(n) and format_by_ending(n) is not None, limits=limits)
+    sources = [(m.name, base.Source(f"{path}:{m.name}", Path(m.name), m.content or b"")) for m in members]
     return _choose(sources, f"archive `{path}`")
 
 
@@ -97,8 +84,8 @@ def _usable(name: str) -> bool:
     return not any(part.startswith(".") or part == "__MACOSX" for part in PurePosixPath(name).parts)
 
 
-def _choose(candidates: Sequence[tuple[str, Source]], what: str) -> tuple[Format, list[Source]]:
-    folders: dict[str, dict[str, Source]] = {}
+def _choose(candidates: Sequence[tuple[str, base.Source]], what: str) -> tuple[base.Format, list[base.Source]]:
+    folders: dict[str, dict[str, base.Source]] = {}
     for name, source in candidates:
         path = PurePosixPath(name)
         if _usable(name) and len(path.parts) <= 2 and format_by_ending(name) is not None:
@@ -114,29 +101,25 @@ def _choose(candidates: Sequence[tuple[str, Source]], what: str) -> tuple[Format
     names = [f"`{name}`" for name, _ in candidates if _usable(name)]
     listed = ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
     trouble = "several sets of train/valid/test" if complete else "no graph"
-    endings = ", ".join(ending for format_ in formats() if not format_.files for ending in format_.endings)
-    raise InputError(
-        f"{trouble} in {what}; found " + (listed or "nothing"),
-        hint=f"expected train, valid and test ({endings}; also .gz, .zst), "
-        f"or {', or '.join(format_.files for format_ in formats() if format_.files)}, at the top or in one sub-folder",
-    )
+    endings = ", ".join(ending for format_ in base.formats() if not format_.files for ending in format_.endings)
+    others = ", or ".join(format_.files for format_ in base.formats() if format_.files)
+    hint = f"expected train, valid and test ({endings}; also .gz, .zst), or {others}, at the top or in one sub-folder"
+    raise InputError(f"{trouble} in {what}; found " + (listed or "nothing"), hint=hint)
 
 
-def _parts(files: dict[str, Source], what: str) -> tuple[Format, list[Source]] | None:
+def _parts(files: dict[str, base.Source], what: str) -> tuple[base.Format, list[base.Source]] | None:
     """Return the files of one folder that make up a graph, or None if there is no train file."""
     by_name = {source.file_name: source for source in files.values()}
-    for format_ in formats():
+    for format_ in base.formats():
         if format_.files_in is not None and (complete := format_.files_in(by_name)) is not None:
             return format_, complete
-    parts: dict[str, Source] = {}
+    parts: dict[str, base.Source] = {}
     for name, source in sorted(files.items()):
-        part = PARTS.get(PurePosixPath(split_compression(name.lower())[0]).stem)
+        part = base.PARTS.get(PurePosixPath(base.split_compression(name.lower())[0]).stem)
         if part is not None:
             if part in parts:
-                raise InputError(
-                    f"two {part} files in {what}: `{parts[part].path.name}` and `{source.path.name}`",
-                    hint="keep one of them, or give the file",
-                )
+                message = f"two {part} files in {what}: `{parts[part].path.name}` and `{source.path.name}`"
+                raise InputError(message, hint="keep one of them, or give the file")
             parts[part] = source
     if "train" not in parts:
         return None
@@ -145,19 +128,17 @@ def _parts(files: dict[str, Source], what: str) -> tuple[Format, list[Source]] |
         by_ending.name: by_ending for s in sources if (by_ending := format_by_ending(s.path.name)) is not None
     }
     if len(formats_by_name) > 1:
-        raise InputError(
-            f"the files in {what} have different formats: " + ", ".join(f"`{s.path.name}`" for s in sources),
-            hint="convert them to one format first",
-        )
+        message = f"the files in {what} have different formats: " + ", ".join(f"`{s.path.name}`" for s in sources)
+        raise InputError(message, hint="convert them to one format first")
     return next(iter(formats_by_name.values())), sources
 
 
 def read_graph(
     path: str | Path,
-    options: ReadOptions | None = None,
+    options: base.ReadOptions | None = None,
     progress: Progress | None = None,
-    files: Mapping[str, Source] | None = None,
-) -> Loaded:
+    files: Mapping[str, base.Source] | None = None,
+) -> base.Loaded:
     """Read a graph from a file, a folder or an archive.
 
     Parameters
@@ -183,16 +164,17 @@ def read_graph(
     LimitError
         If a compressed file unpacks to more than `max_unpacked` allows.
     """
-    options = options or ReadOptions()
+    options = options or base.ReadOptions()
     file = Path(path)
     with reading(file):
-        limits = UnpackLimits.of(options)
+        limits = base.UnpackLimits.of(options)
         named = None if files is None else _choose(list(files.items()), f"`{file}`")
         format_, sources = named or _sources(file, options, limits)
         sources = [replace(source, limits=limits) for source in sources]
     for name in ("columns", "delimiter"):
         if getattr(options, name) is not None and not format_.has_columns:
-            hint = f"leave --{name} out, or give --format {' or '.join(f.name for f in formats() if f.has_columns)}"
+            tables = " or ".join(format_.name for format_ in base.formats() if format_.has_columns)
+            hint = f"leave --{name} out, or give --format {tables}"
             raise InputError(f"--{name} is for tables, and this is {format_.name}", where=str(file), hint=hint)
     builder = format_.builder(options.on_error == "skip")
     format_.read(sources, builder, options, progress)
@@ -206,7 +188,7 @@ def read_graph(
         notes.append(f"the names of graphs are ignored, which {builder.quads:,} statements have")
     if len(graph) == 0:
         raise InputError(f"`{file}` holds no triples that can be read", hint=_expected(format_))
-    report = ReadReport(
+    report = base.ReadReport(
         files=tuple(builder.files),
         statements=builder.statements,
         triples=len(graph),
@@ -214,24 +196,24 @@ def read_graph(
         examples=tuple(builder.examples),
         notes=tuple(notes),
     )
-    return selected(Loaded(graph, report), options)
+    return selected(base.Loaded(graph, report), options)
 
 
-def _expected(format_: Format) -> str:
+def _expected(format_: base.Format) -> str:
     return f"expected {format_.name}: {format_.description}"
 
 
-def _sources(path: Path, options: ReadOptions, limits: UnpackLimits) -> tuple[Format, list[Source]]:
+def _sources(path: Path, options: base.ReadOptions, limits: base.UnpackLimits) -> tuple[base.Format, list[base.Source]]:
     requested = format_by_name(options.format) if options.format else None
     if path.is_dir():
         if format_by_ending(path.name) is not None and not any(path.iterdir()):
             raise InputError(f"`{path}` is an empty folder, not a file")
         format_, sources = folder_sources(path)
         return requested or format_, sources
-    if is_archive(path):
+    if base.is_archive(path):
         format_, sources = archive_sources(path, limits)
         return requested or format_, sources
-    source = Source.of(path)
+    source = base.Source.of(path)
     source.size()  # complain about a missing file before anything else
     format_ = requested or format_by_ending(path.name) or sniff(source)
     return format_, [source] if format_.files_with is None else format_.files_with(source)
@@ -265,11 +247,11 @@ def write_graph(graph: KnowledgeGraph, path: str | Path, *, format: str | None =
         raise OutputError(f"{format_.name} can only be read", hint="choose another format")
     with atomic_path(target, force=force) as temporary, temporary.open("wb") as raw:
         stream: BinaryIO
-        with compressed(raw, target.name) as stream:
+        with base.compressed(raw, target.name) as stream:
             format_.write(graph, stream)
 
 
-def check_output(path: str | Path, *, format: str | None = None, force: bool = False) -> Format:
+def check_output(path: str | Path, *, format: str | None = None, force: bool = False) -> base.Format:
     """Return the format in which a graph would be written; complain now, before the work, if it cannot be.
 
     Parameters
@@ -281,10 +263,8 @@ def check_output(path: str | Path, *, format: str | None = None, force: bool = F
     refuse_to_overwrite(target, force)
     format_ = format_by_name(format) if format else format_by_ending(target.name)
     if format_ is None:
-        raise OutputError(
-            f"`{target}` has no known ending",
-            hint="choose one of " + ", ".join(e for f in formats() if f.write for e in f.endings),
-        )
+        hint = "choose one of " + ", ".join(e for f in base.formats() if f.write for e in f.endings)
+        raise OutputError(f"`{target}` has no known ending", hint=hint)
     if format_.write_folder is not None and format_by_ending(target.name) is format_:
         raise OutputError(f"`{target}` is one file of several", hint=f"give a folder: `{target.parent}`")
     return format_
@@ -306,9 +286,8 @@ def _write_folder(
     except OSError as error:
         if error.errno is None:
             raise
-        raise OutputError(
-            f"cannot write `{target}`: {describe_os_error(error)}", hint="free some space or choose another place"
-        ) from error
+        hint = "free some space or choose another place"
+        raise OutputError(f"cannot write `{target}`: {describe_os_error(error)}", hint=hint) from error
     finally:
         if temporary is not None:
             with contextlib.suppress(OSError):

@@ -30,8 +30,8 @@ from loginfer.errors import InputError, OutputError
 from loginfer.files import atomic_path
 from loginfer.kg.formats.base import compressed, split_compression
 from loginfer.kg.graph import RDF_TYPE, KnowledgeGraph
-from loginfer.kg.vocabulary import Vocabulary
-from loginfer.progress import Progress
+from loginfer.kg.vocabulary import Vocabulary, offsets_of
+from loginfer.progress import Progress, report_progress
 
 MULTIPLIER = 0x5DEECE66D
 INCREMENT = 11
@@ -366,8 +366,7 @@ def generate_lubm(
     relations: defaultdict[str, int] = defaultdict(count().__next__)
     subjects, predicates, objects = array("i"), array("i"), array("i")
     for done in range(universities):
-        if progress:
-            progress("universities", done, universities)
+        report_progress(progress, "universities", done, universities)
         for department in _departments(start + done, seed):
             s, r, o = zip(*department, strict=True)
             subjects.extend(map(entities.__getitem__, s))
@@ -379,8 +378,7 @@ def generate_lubm(
     triples[:, 0] = entity_ids[np.frombuffer(subjects, dtype=np.int32)]
     triples[:, 1] = relation_ids[np.frombuffer(predicates, dtype=np.int32)]
     triples[:, 2] = entity_ids[np.frombuffer(objects, dtype=np.int32)]
-    if progress:
-        progress("universities", universities, universities)
+    report_progress(progress, "universities", universities, universities)
     return KnowledgeGraph(entity_names, relation_names, triples, type_predicate=RDF_TYPE)
 
 
@@ -409,10 +407,8 @@ def write_lubm(
     _check(universities, start, seed)
     target = Path(path)
     if not split_compression(target.name)[0].endswith(".nt"):
-        raise OutputError(
-            f"cannot write LUBM department by department to `{target}`",
-            hint="choose a name that ends in .nt, .nt.gz or .nt.zst",
-        )
+        hint = "choose a name that ends in .nt, .nt.gz or .nt.zst"
+        raise OutputError(f"cannot write LUBM department by department to `{target}`", hint=hint)
     with (
         atomic_path(target, force=force) as temporary,
         temporary.open("wb") as raw,
@@ -432,8 +428,7 @@ def _write_sorted(stream: BinaryIO, universities: int, start: int, seed: int, pr
     generated = triples = 0
     about_universities: set[str] = set()
     for done, (_, state, university, index) in enumerate(beginnings):
-        if progress:
-            progress("departments", done, len(beginnings))
+        report_progress(progress, "departments", done, len(beginnings))
         department = Department(JavaRandom.at(state), university, index)
         lines = []
         for s, r, o in department.make():
@@ -447,8 +442,7 @@ def _write_sorted(stream: BinaryIO, universities: int, start: int, seed: int, pr
         generated += len(department.statements)
         triples += len(lines)
     stream.write("".join(sorted(about_universities)).encode())
-    if progress:
-        progress("departments", len(beginnings), len(beginnings))
+    report_progress(progress, "departments", len(beginnings), len(beginnings))
     return LubmCounts(universities, len(beginnings), generated, triples + len(about_universities))
 
 
@@ -474,19 +468,15 @@ def _vocabulary(names: Iterable[str]) -> tuple[Vocabulary, npt.NDArray[np.int32]
     order = sorted(range(len(encoded)), key=encoded.__getitem__)
     ids = np.empty(len(encoded), dtype=np.int32)
     ids[order] = np.arange(len(encoded), dtype=np.int32)
-    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum([len(encoded[i]) for i in order], out=offsets[1:])
-    data = b"".join([encoded[i] for i in order])
-    return Vocabulary(np.frombuffer(data, dtype=np.uint8), offsets), ids
+    ordered = [encoded[i] for i in order]
+    return Vocabulary(np.frombuffer(b"".join(ordered), dtype=np.uint8), offsets_of(list(map(len, ordered)))), ids
 
 
 def _check(universities: int, start: int, seed: int) -> None:
     if universities < 1:
         raise InputError(f"LUBM cannot have {universities} universities", hint="give at least 1")
     if start < 0 or start + universities > LIMIT:
-        raise InputError(
-            f"LUBM cannot have universities {start} to {start + universities - 1}",
-            hint="the indices of universities are 0 to 2147483647",
-        )
+        hint = "the indices of universities are 0 to 2147483647"
+        raise InputError(f"LUBM cannot have universities {start} to {start + universities - 1}", hint=hint)
     if not 0 <= seed < LIMIT:
         raise InputError(f"LUBM cannot have the seed {seed}", hint="seeds are 0 to 2147483647")

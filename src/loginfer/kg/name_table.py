@@ -19,7 +19,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from loginfer.kernels import inlined, kernel, trailing_zeros
-from loginfer.kg.vocabulary import MANY, Vocabulary
+from loginfer.kg.vocabulary import MANY, Vocabulary, offsets_of
 
 PADDING = 16  # bytes readable behind every buffer, for loads of whole words
 
@@ -209,8 +209,7 @@ class NameTable:
     def intern_texts(self, names: Iterable[bytes]) -> Ids:
         """Return the ids of names given as UTF-8 bytes."""
         words = list(names)
-        offsets = np.zeros(len(words) + 1, dtype=np.int64)
-        np.cumsum(np.fromiter(map(len, words), dtype=np.int64, count=len(words)), out=offsets[1:])
+        offsets = offsets_of(np.fromiter(map(len, words), dtype=np.int64, count=len(words)))
         return self.intern(np.frombuffer(b"".join(words), dtype=np.uint8), offsets)
 
     def name(self, i: int) -> bytes:

@@ -22,6 +22,13 @@ MANY = 100_000  # names from which compiled code pays off
 FEW = 10_000
 
 
+def offsets_of(lengths: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return int64[n + 1]: where lists of these lengths start when they stand one after the other, and the end."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
 class Vocabulary(Sequence[str]):
     """Distinct names in the order of their UTF-8 bytes; the id of a name is its index.
 
@@ -49,9 +56,7 @@ class Vocabulary(Sequence[str]):
     def of(cls, names: Iterable[str]) -> Vocabulary:
         """Make a vocabulary of any names; repeated ones count once."""
         encoded = sorted({name.encode() for name in names})
-        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-        np.cumsum([len(name) for name in encoded], out=offsets[1:])
-        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
+        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets_of([len(name) for name in encoded]))
 
     def to_arrow(self) -> Any:
         """Return the names as an Arrow array of bytes over the same memory."""
@@ -155,9 +160,7 @@ class Vocabulary(Sequence[str]):
             pieces += [self._data[cuts[k] : cuts[k + 1]].tobytes(), name]
         pieces.append(self._data[cuts[-1] :].tobytes())
         lengths = np.insert(np.diff(self._offsets), positions, [len(name) for name in missing])
-        offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        return Vocabulary(np.frombuffer(b"".join(pieces), dtype=np.uint8), offsets)
+        return Vocabulary(np.frombuffer(b"".join(pieces), dtype=np.uint8), offsets_of(lengths))
 
     def positions_in(self, other: Vocabulary) -> npt.NDArray[np.int32]:
         """Return int32[len(self)]: the id of each of these names in `other`, -1 where it has none."""
@@ -299,7 +302,7 @@ def middle(name: str, length: int) -> str:
     return f"{name[: kept - end]}…{name[-end:]}"
 
 
-def triple_text(triple: Sequence[str], longest: int | None = None, names: Mapping[str, str] | None = None) -> str:
-    """Return a triple of names as text, with the short forms given, or else ones of at most so many characters."""
+def triple_text(triple: Sequence[str], names: Mapping[str, str] | None = None) -> str:
+    """Return a triple of names as text, with the short forms given, or else its own."""
     short = short_names(triple, longest=None) if names is None else names
-    return f"({', '.join(middle(short[name], longest or len(short[name])) for name in triple)})"
+    return f"({', '.join(short[name] for name in triple)})"

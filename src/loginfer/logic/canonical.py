@@ -42,9 +42,8 @@ def canonical(rule: Clause) -> Clause:
     numbers: dict[Term, int] = {v: i for i, v in enumerate(rule.variables)}
     parts_and_head: tuple[BodyAtom, ...] = (*rule.body, rule.head)
     hidden = {v for negation in rule.negations for v in rule.existential(negation)}
-    other_terms = sorted(
-        {_term_key(t) for part in parts_and_head for t in part.terms if t not in numbers and t not in hidden}
-    )
+    terms = {term for part in parts_and_head for term in part.terms}
+    other_terms = sorted({_term_key(term) for term in terms if term not in numbers and term not in hidden})
     predicates = sorted({_predicate_key(atom) for atom in rule})
     term_codes = {key: ~i for i, key in enumerate(other_terms)}
     predicate_codes = {key: i for i, key in enumerate(predicates)}

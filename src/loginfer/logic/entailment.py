@@ -140,18 +140,11 @@ class Entailment:
                 return np.full(size, default, dtype=np.int32)
             return np.ascontiguousarray(values, dtype=np.int32)
 
-        kinds = np.full(size, BOTH, dtype=np.int8) if variables is None else np.asarray(variables, dtype=np.int8)
+        kinds = column(variables, BOTH).astype(np.int8)
         bodies = np.asarray(body, dtype=np.int32)
         bodies = np.ascontiguousarray(bodies.reshape(size, -1) if size else np.empty((0, 1), dtype=np.int32))
-        paths = PathRules(
-            heads,
-            np.ascontiguousarray(kinds),
-            column(head_constant, NONE),
-            column(end_constant, NONE),
-            bodies,
-            relations,
-            constants,
-        )
+        head_ends, ends = column(head_constant, NONE), column(end_constant, NONE)
+        paths = PathRules(heads, kinds, head_ends, ends, bodies, relations, constants)
         entailment = cls.__new__(cls)
         other_rules = list(others)
         for rule in other_rules:
@@ -259,10 +252,8 @@ def _check(rule: Rule) -> None:
     if not isinstance(rule, Rule):
         raise InputError(f"`{rule}` is not a rule", hint="parse_rule makes one from its text")
     if rule.negations:
-        raise InputError(
-            f"entailment is for rules without negation, not for `{rule}`",
-            hint="the test by canonical instances is not complete for negation as failure",
-        )
+        hint = "the test by canonical instances is not complete for negation as failure"
+        raise InputError(f"entailment is for rules without negation, not for `{rule}`", hint=hint)
 
 
 # -- canonical instances and derivations ---------------------------------------------------------
@@ -374,10 +365,8 @@ def used_inequalities(steps: tuple[Step, ...]) -> list[tuple[Term, Term]]:
 
 def undecided(what: Rule | Atom) -> LimitError:
     """Return the error for a question that depends on too many constants."""
-    return LimitError(
-        f"whether `{what}` follows depends on too many constants of the rules to be decided",
-        hint="leave out the rules with constants, or those of low confidence",
-    )
+    hint = "leave out the rules with constants, or those of low confidence"
+    return LimitError(f"whether `{what}` follows depends on too many constants of the rules to be decided", hint=hint)
 
 
 # -- the plain prover ------------------------------------------------------------------------------
@@ -443,10 +432,8 @@ class PlainProver:
             if not waiting:
                 break
             if len(reasons) > MANY_FACTS:
-                raise LimitError(
-                    f"more than {MANY_FACTS:,} facts follow from the body of the rule",
-                    hint="rules with constants in their heads do that; leave out those that are not needed",
-                )
+                hint = "rules with constants in their heads do that; leave out those that are not needed"
+                raise LimitError(f"more than {MANY_FACTS:,} facts follow from the body of the rule", hint=hint)
             fact = waiting.popleft()
             index.add(fact)
             steps = self._consequences(fact, index)

@@ -17,7 +17,6 @@ Ids = npt.NDArray[np.int32]
 Bits = npt.NDArray[np.int64]
 
 
-@kernel
 def index_paths(
     head: Ids, body: Ids, selected: Ids, relations: int
 ) -> tuple[npt.NDArray[np.int64], Ids, npt.NDArray[np.int64], Ids, Ids]:
@@ -30,58 +29,18 @@ def index_paths(
     offsets, rules, bodies
         int64[g + 1], int32[e], int32[e, length]: the rules of a group, and their bodies.
     """
-    length = body.shape[1]
-    by_head = np.zeros(relations + 1, dtype=np.int64)
-    for rule in selected:
-        by_head[head[rule] + 1] += 1
-    by_head = np.cumsum(by_head)
-    order = np.empty(len(selected), dtype=np.int32)
-    for rule in selected:
-        order[by_head[head[rule]]] = rule
-        by_head[head[rule]] += 1
-    sizes = np.zeros(relations + 1, dtype=np.int64)
-    for rule in selected:
-        for i in range(length):
-            if body[rule, i] >= 0 and _is_first(body, rule, i):
-                sizes[(body[rule, i] >> 1) + 1] += 1
-    ends = np.cumsum(sizes)
-    total = ends[relations]
-    rules = np.empty(total, dtype=np.int32)
-    bodies = np.empty((total, length), dtype=np.int32)
-    cursor = ends.copy()
-    for rule in order:
-        for i in range(length):
-            if body[rule, i] >= 0 and _is_first(body, rule, i):
-                relation = body[rule, i] >> 1
-                rules[cursor[relation]] = rule
-                for j in range(length):
-                    bodies[cursor[relation], j] = body[rule, j]
-                cursor[relation] += 1
-    groups = 0
-    for relation in range(relations):
-        for e in range(ends[relation], ends[relation + 1]):
-            groups += e == ends[relation] or head[rules[e]] != head[rules[e - 1]]
-    group_offsets = np.zeros(relations + 1, dtype=np.int64)
-    group_head = np.empty(groups, dtype=np.int32)
-    offsets = np.empty(groups + 1, dtype=np.int64)
-    g = 0
-    for relation in range(relations):
-        for e in range(ends[relation], ends[relation + 1]):
-            if e == ends[relation] or head[rules[e]] != head[rules[e - 1]]:
-                group_head[g] = head[rules[e]]
-                offsets[g] = e
-                g += 1
-        group_offsets[relation + 1] = g
-    offsets[g] = total
-    return group_offsets, group_head, offsets, rules, bodies
-
-
-@inlined
-def _is_first(body: Ids, rule: Any, step: int) -> bool:
-    for i in range(step):  # noqa: SIM110  (numba has no generators in `all`)
-        if body[rule, i] >> 1 == body[rule, step] >> 1:
-            return False
-    return True
+    used, is_first = body[selected] >> 1, body[selected] >= 0
+    for step in range(1, body.shape[1]):
+        is_first[:, step] &= (used[:, :step] != used[:, step : step + 1]).all(axis=1)
+    rows, steps = np.nonzero(is_first)
+    rules, relation = selected[rows], used[rows, steps]
+    order = np.argsort(relation * np.int64(relations) + head[rules], kind="stable")
+    rules, relation = rules[order], relation[order]
+    is_new = np.ones(len(rules), dtype=bool)
+    is_new[1:] = (relation[1:] != relation[:-1]) | (head[rules[1:]] != head[rules[:-1]])
+    first = np.flatnonzero(is_new)
+    group_offsets = np.searchsorted(relation[first], np.arange(relations + 1))
+    return group_offsets, head[rules[first]], np.append(first, len(rules)), rules, body[rules]
 
 
 @inlined

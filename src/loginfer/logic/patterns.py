@@ -185,10 +185,8 @@ def _names_by_template(pattern: Pattern, predicates: Mapping[Template, str] | Se
         return dict(predicates)
     if isinstance(predicates, str) or len(predicates) != len(templates):
         count = 1 if isinstance(predicates, str) else len(predicates)
-        raise InputError(
-            f"the body of `{pattern}` has {len(templates)} templates, but {count} predicates are given",
-            hint=f"give one for each of {_list(templates)}, as a list",
-        )
+        message = f"the body of `{pattern}` has {len(templates)} templates, but {count} predicates are given"
+        raise InputError(message, hint=f"give one for each of {_list(templates)}, as a list")
     return dict(zip(templates, predicates, strict=True))
 
 

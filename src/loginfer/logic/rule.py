@@ -35,10 +35,8 @@ class Variable:
 
     def __post_init__(self) -> None:
         if not _VARIABLE_NAME.match(self.name):
-            raise InputError(
-                f"`{self.name}` cannot be the name of a variable",
-                hint="use letters, digits and underscores: x, y2, person",
-            )
+            hint = "use letters, digits and underscores: x, y2, person"
+            raise InputError(f"`{self.name}` cannot be the name of a variable", hint=hint)
 
     def __str__(self) -> str:
         return self.name if VARIABLE.match(self.name) else f"?{self.name}"
@@ -62,10 +60,8 @@ class Template:
 
     def __post_init__(self) -> None:
         if not TEMPLATE.match(self.name):
-            raise InputError(
-                f"`{self.name}` cannot be the name of a template",
-                hint="a template is an underscore and one letter, with digits if needed: _R, _t2",
-            )
+            hint = "a template is an underscore and one letter, with digits if needed: _R, _t2"
+            raise InputError(f"`{self.name}` cannot be the name of a template", hint=hint)
 
     def __str__(self) -> str:
         return self.name
@@ -246,17 +242,14 @@ class _Clause:
             for variable in part.variables:
                 if variable not in bound:
                     part_name = "head" if part is self.head else f"inequality `{part}`"
-                    raise InputError(
-                        f"variable `{variable}` of the {part_name} is not bound in `{self}`",
-                        hint=f"use `{variable}` in an atom of the body (a rule must be safe)",
-                    )
+                    hint = f"use `{variable}` in an atom of the body (a rule must be safe)"
+                    raise InputError(f"variable `{variable}` of the {part_name} is not bound in `{self}`", hint=hint)
         negations = dict.fromkeys(self.negations)
         for variable in {v: None for negation in negations for v in self.existential(negation)}:
             if sum(variable in negation.variables for negation in negations) > 1:
-                raise InputError(
-                    f"variable `{variable}` is under two negations of `{self}`, and no atom binds it",
-                    hint=f"use `{variable}` in an atom of the body, or another name under each `not`",
-                )
+                message = f"variable `{variable}` is under two negations of `{self}`, and no atom binds it"
+                hint = f"use `{variable}` in an atom of the body, or another name under each `not`"
+                raise InputError(message, hint=hint)
 
     @cached_property
     def atoms(self) -> tuple[Atom, ...]:
@@ -330,10 +323,8 @@ class Rule(_Clause):
     def _check(self) -> None:
         for atom in self:
             if atom.templates:
-                raise InputError(
-                    f"`{atom.templates[0]}` in `{self}` is a template: this is a pattern, not a rule",
-                    hint="write a name that looks like a template in angle brackets: <_R>",
-                )
+                message = f"`{atom.templates[0]}` in `{self}` is a template: this is a pattern, not a rule"
+                raise InputError(message, hint="write a name that looks like a template in angle brackets: <_R>")
         super()._check()
 
     @property
@@ -376,10 +367,8 @@ class Pattern(_Clause):
             raise InputError(f"`{template}` stands for a relation and for a type in `{self}`")
         for atom in self:
             if isinstance(atom.object, Template) and not atom.is_type:
-                raise InputError(
-                    f"`{atom.object}` in `{atom}` stands where a variable or constant should",
-                    hint="type templates belong into type atoms: (x,type,_t)",
-                )
+                hint = "type templates belong into type atoms: (x,type,_t)"
+                raise InputError(f"`{atom.object}` in `{atom}` stands where a variable or constant should", hint=hint)
         super()._check()
 
     @cached_property

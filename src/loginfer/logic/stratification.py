@@ -89,10 +89,8 @@ def _cycle(needs: dict[Predicate, dict[Predicate, bool]]) -> InputError:
                 for above, below in pairwise(path):
                     prefix = "not " if needs[above][below] else ""
                     steps.append(f"`{_text(above)}` needs `{prefix}{_text(below)}`")
-                return InputError(
-                    f"the rules are not stratified: {', '.join(steps)}",
-                    hint="no predicate may depend on its own negation: leave one of these rules out",
-                )
+                hint = "no predicate may depend on its own negation: leave one of these rules out"
+                return InputError(f"the rules are not stratified: {', '.join(steps)}", hint=hint)
     raise ValueError("no predicate depends on its own negation")
 
 

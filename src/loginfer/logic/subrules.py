@@ -240,10 +240,8 @@ def _subsets(shape: tuple[Link, ...]) -> tuple[_Subset, ...]:
     """Return the safe proper subsets of a shape's body, longest first, then by index."""
     indices = range(len(shape) - 1)
     if len(indices) > _LONGEST:
-        raise LimitError(
-            f"a body of {len(indices)} parts has 2^{len(indices)} subsets, too many to try",
-            hint=f"sub-rules are for bodies of up to {_LONGEST} parts, inequalities and negations included",
-        )
+        hint = f"sub-rules are for bodies of up to {_LONGEST} parts, inequalities and negations included"
+        raise LimitError(f"a body of {len(indices)} parts has 2^{len(indices)} subsets, too many to try", hint=hint)
     return tuple(
         _subset(shape, kept)
         for size in range(len(indices) - 1, -1, -1)

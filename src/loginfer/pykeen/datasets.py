@@ -17,7 +17,7 @@ from pykeen.datasets.inductive.base import InductiveDataset
 from pykeen.triples import TriplesFactory
 
 from loginfer.errors import InputError
-from loginfer.files import atomic_write
+from loginfer.files import write_text
 from loginfer.kg import Triples
 from loginfer.pykeen.versions import check_version
 
@@ -88,10 +88,8 @@ class LogInfer(Dataset):
         self.verify = verify
         self.benchmark = _loaded(path, verify)
         if self.benchmark.context is not None:
-            raise InputError(
-                f"{self.benchmark.name} is inductive, and PyKEEN keeps inductive data sets apart",
-                hint="loginfer.pykeen.dataset(path) makes one",
-            )
+            message = f"{self.benchmark.name} is inductive, and PyKEEN keeps inductive data sets apart"
+            raise InputError(message, hint="loginfer.pykeen.dataset(path) makes one")
         sets = [triples for _, triples in self.benchmark.positives.items()]
         self.training, valid, self.testing = triples_factories(
             self.benchmark, *sets, create_inverse_triples=create_inverse_triples
@@ -123,8 +121,7 @@ class LogInfer(Dataset):
             return
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
-        with atomic_write(folder / _REFERENCE, force=True) as stream:
-            json.dump({"path": self.source_path, "verify": self.verify}, stream)
+        write_text(folder / _REFERENCE, json.dumps({"path": self.source_path, "verify": self.verify}), force=True)
 
     @classmethod
     def from_directory_binary(cls, path: str | Path) -> Dataset:
@@ -238,9 +235,8 @@ class LogInferInductive(InductiveDataset):
     def __init__(self, benchmark: Benchmark, *, create_inverse_triples: bool = True) -> None:
         check_version()
         if benchmark.context is None:
-            raise InputError(
-                f"{benchmark.name} is not inductive", hint="loginfer.pykeen.dataset(path) makes its data set"
-            )
+            hint = "loginfer.pykeen.dataset(path) makes its data set"
+            raise InputError(f"{benchmark.name} is not inductive", hint=hint)
         sets, inverse = benchmark.positives, create_inverse_triples
         self.benchmark = benchmark
         self.create_inverse_triples = inverse

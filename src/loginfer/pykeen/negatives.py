@@ -184,10 +184,8 @@ class ExplicitNegativeSampler(NegativeSampler):
             raise InputError(f"{explicit} of {self.num_negs_per_pos} negatives of each positive cannot be known ones")
         self.match, self.fallback, self.num_explicit = match, fallback, explicit
         if triples_factory is None and with_inverse(mapped_triples, self.num_relations):
-            raise InputError(
-                "training has inverse triples, in which a relation has another id than in the negatives",
-                hint="triples_factory=dataset.training",
-            )
+            message = "training has inverse triples, in which a relation has another id than in the negatives"
+            raise InputError(message, hint="triples_factory=dataset.training")
         ids = mapped_negatives(negatives, triples_factory)
         self._check_ids(ids)
         self.known = KnownNegatives(ids, self.num_entities)
@@ -274,10 +272,8 @@ class ExplicitNegativeSampler(NegativeSampler):
         wrong = ((ids < 0) | (ids >= sizes)).any(dim=1)
         if wrong.any():
             first = tuple(ids[wrong][0].tolist())
-            raise InputError(
-                f"{int(wrong.sum())} known negatives have ids that training has not, the first: {first}",
-                hint="ids must be those of the training triples' factory",
-            )
+            message = f"{int(wrong.sum())} known negatives have ids that training has not, the first: {first}"
+            raise InputError(message, hint="ids must be those of the training triples' factory")
 
     def _refuse(self, positives: torch.Tensor) -> None:
         """Complain about relations that no known negative has."""

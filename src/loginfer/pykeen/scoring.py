@@ -291,9 +291,8 @@ def scorer(model: Model, benchmark: Benchmark, triples_factory: CoreTriplesFacto
         )
     sets = [benchmark.positives, *(negatives.splits for negatives in benchmark.negatives.values())]
     triples = np.vstack([part for splits in sets for _, part in splits.items()])
-    entities = _model_ids(
-        benchmark, "constants or types", graph.entities, triples_factory.entity_to_id, triples[:, ::2]
-    )
+    ends = triples[:, ::2]
+    entities = _model_ids(benchmark, "constants or types", graph.entities, triples_factory.entity_to_id, ends)
     relations = _model_ids(benchmark, "relations", graph.relations, triples_factory.relation_to_id, triples[:, 1])
     return PyKEENScorer(model, graph, entities, relations)
 
@@ -308,9 +307,8 @@ def _model_ids(
     if len(missing):
         first = ", ".join(f"`{names[i]}`" for i in missing[:3].tolist())
         more = ", …" if len(missing) > 3 else ""
-        raise InputError(
-            f"the model does not know {len(missing):,} {kind} of {benchmark.name}: {first}{more}", hint=_ALL_NAMES
-        )
+        message = f"the model does not know {len(missing):,} {kind} of {benchmark.name}: {first}{more}"
+        raise InputError(message, hint=_ALL_NAMES)
     return ids
 
 

@@ -183,11 +183,9 @@ def find_model(name: str) -> type[Model]:
         raise _unknown_name("model of PyKEEN", name, model_names(), "--system")
     why = _unfit(model)
     if why is not None:
-        raise InputError(
-            f"PyKEEN's {model.__name__} cannot be trained on a benchmark: {why}",
-            where="--system",
-            hint="choose another model, or give a trained one to loginfer.pykeen.scorer",
-        )
+        message = f"PyKEEN's {model.__name__} cannot be trained on a benchmark: {why}"
+        hint = "choose another model, or give a trained one to loginfer.pykeen.scorer"
+        raise InputError(message, where="--system", hint=hint)
     return model
 
 

@@ -127,11 +127,8 @@ def _model(system: PyKEENSystem, factory: TriplesFactory) -> Model:
     except (LogInferError, MemoryError):
         raise
     except Exception as error:
-        raise InputError(
-            f"PyKEEN cannot make {system.model} with these settings: {_reason(error)}",
-            where="--set",
-            hint=f"see loginfer systems show pykeen:{system.model}",
-        ) from error
+        message = f"PyKEEN cannot make {system.model} with these settings: {_reason(error)}"
+        raise InputError(message, where="--set", hint=f"see loginfer systems show pykeen:{system.model}") from error
     return model.to(torch_device(system.device))
 
 
@@ -144,10 +141,8 @@ def _explained(system: PyKEENSystem) -> Iterator[None]:
         hint = f"try a smaller learning rate: --set learning_rate={system.learning_rate / 10:g}"
         raise LogInferError("the loss is no longer a finite number: training ran away", hint=hint) from error
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        raise LogInferError(
-            f"PyKEEN cannot train {system.model} with these settings: {_reason(error)}",
-            hint=f"see loginfer systems show pykeen:{system.model}",
-        ) from error
+        message = f"PyKEEN cannot train {system.model} with these settings: {_reason(error)}"
+        raise LogInferError(message, hint=f"see loginfer systems show pykeen:{system.model}") from error
 
 
 def _reason(error: BaseException) -> str:

@@ -33,9 +33,8 @@ def check_version() -> None:
         raise LogInferError("a PyKEEN of unknown version is on the path", hint=_INSTALL) from error
     numbers = re.match(r"(\d+)\.(\d+)", installed)
     if numbers is None or not FIRST <= (int(numbers[1]), int(numbers[2])) < LIMIT:
-        raise LogInferError(
-            f"PyKEEN {installed} is not supported: the bridge needs {_range()}", hint=f"pip install 'pykeen{_range()}'"
-        )
+        hint = f"pip install 'pykeen{_range()}'"
+        raise LogInferError(f"PyKEEN {installed} is not supported: the bridge needs {_range()}", hint=hint)
 
 
 def import_pykeen(*also: str) -> None:
@@ -59,9 +58,8 @@ def import_pykeen(*also: str) -> None:
             try:
                 import_module(name)
             except Exception as error:
-                raise LogInferError(
-                    f"PyKEEN cannot be imported: {type(error).__name__}: {error}", hint=_INSTALL
-                ) from error
+                message = f"PyKEEN cannot be imported: {type(error).__name__}: {error}"
+                raise LogInferError(message, hint=_INSTALL) from error
 
 
 def _range() -> str:

@@ -240,14 +240,11 @@ def collect(
             tell(len(runs))
     if not runs:
         listed = ", ".join(f"`{path}`" for path in folders)
-        raise InputError(
-            f"there is no run in {listed}",
-            hint="make one with `loginfer evaluate BENCH --system NAME --out RUN`, or see `loginfer audit BENCH…`",
-        )
+        hint = "make one with `loginfer evaluate BENCH --system NAME --out RUN`, or see `loginfer audit BENCH…`"
+        raise InputError(f"there is no run in {listed}", hint=hint)
     if len({isinstance(run, KeptFigures) for run in runs}) > 1:
-        raise InputError(
-            "there are both runs and files of results", hint="make one report of the runs, and another of the files"
-        )
+        hint = "make one report of the runs, and another of the files"
+        raise InputError("there are both runs and files of results", hint=hint)
     library = Library()
     cells = _cells(runs, _recipes(runs, manifests, library))
     return Collection(tuple(cells), _benchmarks(cells, manifests, notes, library), tuple(notes), library)

@@ -7,12 +7,13 @@ Completion (KR 2023), tables 2 to 6. They are percentages as printed there.
 from __future__ import annotations
 
 import csv
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from typing import Literal, cast, get_args
+
+from loginfer.files import shipped
 
 # Our names of the nine systems of the paper, and its own, in its order.
 SYSTEMS: Mapping[str, str] = {
@@ -182,13 +183,13 @@ def expressiveness(system: str, pattern: str) -> Expressiveness | None:
 @lru_cache(maxsize=1)
 def theory() -> dict[tuple[str, str], Expressiveness]:
     """Return the whole table, by system and pattern."""
-    text = (resources.files("loginfer.report") / "data" / "expressiveness.toml").read_text(encoding="utf-8")
-    table = tomllib.loads(text)
-    sources: dict[str, str] = table.pop("source")
+    table = shipped("report/data/expressiveness.toml")
+    sources: dict[str, str] = table["source"]
     return {
         (system, pattern): Expressiveness(
             system, pattern, cast(Answer, cell["can"]), cell["why"], sources[cell["source"]]
         )
         for system, patterns in table.items()
+        if system != "source"
         for pattern, cell in patterns.items()
     }

@@ -262,19 +262,16 @@ def report(
 def _folder_of(value: Any) -> Path:
     if isinstance(value, Run | Benchmark) and value.path is not None:
         return value.path
-    raise InputError(
-        f"this {type(value).__name__} lies in no folder", hint="give its folder: evaluate(…, out=…) writes one"
-    )
+    hint = "give its folder: evaluate(…, out=…) writes one"
+    raise InputError(f"this {type(value).__name__} lies in no folder", hint=hint)
 
 
 def _two_cells(collection: Collection) -> tuple[Cell, Cell]:
     if len(collection.cells) != 2:
         named = [f"{cell.system} on {cell.benchmark}" for cell in collection.cells[:4]]
         named += ["…"] if len(collection.cells) > 4 else []
-        raise InputError(
-            f"two runs can be compared, not {len(collection.cells)}: {', '.join(named)}",
-            hint="give two folders of runs, and if you like the folder of their benchmark",
-        )
+        hint = "give two folders of runs, and if you like the folder of their benchmark"
+        raise InputError(f"two runs can be compared, not {len(collection.cells)}: {', '.join(named)}", hint=hint)
     return collection.cells[0], collection.cells[1]
 
 
@@ -339,6 +336,5 @@ def _may_replace(folder: Path) -> None:
     except (OSError, ValueError):
         mark = None
     if not isinstance(mark, dict) or mark.get("format") != FORMAT:
-        raise OutputError(
-            f"`{folder}` is not replaced: it is no report", hint="choose another folder, or remove it yourself"
-        )
+        hint = "choose another folder, or remove it yourself"
+        raise OutputError(f"`{folder}` is not replaced: it is no report", hint=hint)

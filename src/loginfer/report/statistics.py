@@ -154,11 +154,9 @@ def triple_intervals(decisions: Decisions, *stage: object) -> dict[str, Interval
         fp = draw.binomial(negatives, decisions.predicted_negative.mean(), size=RESAMPLES)
         resampled |= decision_metrics(tp, fp, positives, negatives)
     positive_groups, negative_groups, inner = grouped_scores(decisions.positive, decisions.negative)
-    resampled["roc_auc"] = resampled_auc(
-        draw.multinomial(positives, positive_groups / positives, size=RESAMPLES),
-        draw.multinomial(negatives, negative_groups / negatives, size=RESAMPLES),
-        inner,
-    )
+    positive_counts = draw.multinomial(positives, positive_groups / positives, size=RESAMPLES)
+    negative_counts = draw.multinomial(negatives, negative_groups / negatives, size=RESAMPLES)
+    resampled["roc_auc"] = resampled_auc(positive_counts, negative_counts, inner)
     intervals = {name: interval_of_draws(v, "triples", positives + negatives) for name, v in resampled.items()}
     if len(decisions.twins):
         intervals["twin_accuracy"] = interval_of_mean(decisions.twins, draw)

@@ -228,9 +228,8 @@ def to_csv(table: TableValue) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     endings = [_endings(table, i) for i in range(len(table.header))]
-    writer.writerow(
-        [_csv(name + ending) for name, parts in zip(table.header, endings, strict=True) for ending in parts]
-    )
+    columns = zip(table.header, endings, strict=True)
+    writer.writerow([_csv(name + ending) for name, parts in columns for ending in parts])
     for row in table.rows:
         cells: list[str] = []
         for entry, parts in zip(row, endings, strict=True):

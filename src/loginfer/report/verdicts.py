@@ -19,18 +19,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from loginfer.logic.patterns import PATTERN_NAMES
+from loginfer.report import facts
 from loginfer.report.collection import Cell, Collection
-from loginfer.report.facts import (
-    ReportContext,
-    ReportOptions,
-    ShortcutFigure,
-    benchmark_labels,
-    diagnosis_of,
-    entry_of,
-    mean_of_known,
-    share_text,
-    shortcut_figures,
-)
 
 Outcome = Literal["learned", "above", "in part", "cannot tell", "shortcut", "not learned"]
 
@@ -70,7 +60,7 @@ class CellVerdict:
 
     cell: Cell
     value: float
-    shortcut: ShortcutFigure | None = None
+    shortcut: facts.ShortcutFigure | None = None
     rules: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -109,9 +99,9 @@ class CellVerdict:
         """Its accuracy beside the best shortcut, and what became of the rules."""
         words = {"untested": "not told from a shortcut", "shortcut": "replaced by a shortcut"}
         more = [f", {count} {word}" for verdict, word in words.items() if (count := self.rules.get(verdict))]
-        best = "" if self.shortcut is None else f", best shortcut {share_text(self.shortcut.value)} %"
+        best = "" if self.shortcut is None else f", best shortcut {facts.share_text(self.shortcut.value)} %"
         rules = f"; {self.learned_text} learned{''.join(more)}" if self.tested else ""
-        return f"{share_text(self.value)} %{best}{rules}"
+        return f"{facts.share_text(self.value)} %{best}{rules}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +125,15 @@ class Verdicts:
 
 def verdicts(collection: Collection) -> Verdicts:
     """Return the answer in words: which systems learn which patterns, and where they only take shortcuts."""
-    return verdicts_in(cell_verdicts(ReportContext(collection, ReportOptions(audits=False))))
+    return verdicts_in(cell_verdicts(facts.ReportContext(collection, facts.ReportOptions(audits=False))))
 
 
-def cell_verdicts(context: ReportContext) -> list[CellVerdict]:
+def cell_verdicts(context: facts.ReportContext) -> list[CellVerdict]:
     """Return what each system made of each benchmark, in the report's order."""
 
     def made_of(cell: Cell, value: float) -> CellVerdict:
-        shortcuts = [] if context.collection.light else shortcut_figures(context, cell.benchmark)
-        return CellVerdict(cell, value, next(iter(shortcuts), None), diagnosis_of(cell).get("verdicts", {}))
+        shortcuts = [] if context.collection.light else facts.shortcut_figures(context, cell.benchmark)
+        return CellVerdict(cell, value, next(iter(shortcuts), None), facts.diagnosis_of(cell).get("verdicts", {}))
 
     values = [(cell, cell.mean("balanced_accuracy")) for cell in context.collection.cells]
     return context.once("verdicts", lambda: [made_of(cell, value) for cell, value in values if value is not None])
@@ -151,7 +141,7 @@ def cell_verdicts(context: ReportContext) -> list[CellVerdict]:
 
 def verdicts_in(cells: Sequence[CellVerdict]) -> Verdicts:
     """Return the answer in words (see `verdicts`)."""
-    labels = benchmark_labels(list(dict.fromkeys(verdict.cell.benchmark for verdict in cells)))
+    labels = facts.benchmark_labels(list(dict.fromkeys(verdict.cell.benchmark for verdict in cells)))
     labels = {name: re.sub(r", (\w+)$", r" \1", label) for name, label in labels.items()}  # lists have commas
     by_system: dict[str, list[CellVerdict]] = {}
     for verdict in cells:
@@ -160,24 +150,25 @@ def verdicts_in(cells: Sequence[CellVerdict]) -> Verdicts:
     sentences = {system: _sentence(by_system[system], labels) for system in ordered}
     judged = [verdict for system in ordered for verdict in by_system[system] if verdict.cell.name != ORACLE]
     best = {v.cell.benchmark: v.shortcut.value for v in cells if v.shortcut is not None} if len(labels) > 1 else {}
-    shortcuts = _listed(f"{share_text(value)} % on {labels[benchmark]}" for benchmark, value in best.items())
+    shortcuts = _listed(f"{facts.share_text(value)} % on {labels[benchmark]}" for benchmark, value in best.items())
     return Verdicts(_headline(judged, labels), sentences, shortcuts)
 
 
 def system_title(cell: Cell) -> str:
     """Return a system's title, or the report's name where that says more."""
-    entry = entry_of(cell.name)
+    entry = facts.entry_of(cell.name)
     return cell.system if entry is None else cell.system.replace(cell.name, entry.title, 1)
 
 
 def _order(of_system: Sequence[CellVerdict]) -> tuple[bool, float, str]:
-    mean = mean_of_known(verdict.value for verdict in of_system) or 0
+    mean = facts.mean_of_known(verdict.value for verdict in of_system) or 0
     return of_system[0].cell.name == ORACLE, -mean, of_system[0].cell.system
 
 
 def _sentence(of_system: Sequence[CellVerdict], labels: Mapping[str, str]) -> str:
     first, several = of_system[0], len(labels) > 1
-    mean = f"{share_text(mean_of_known(verdict.value for verdict in of_system))} %{' in the mean' if several else ''}"
+    mean = facts.share_text(facts.mean_of_known(verdict.value for verdict in of_system))
+    mean = f"{mean} %{' in the mean' if several else ''}"
     if first.cell.name == ORACLE:
         return f"{mean}; it knows the rules"
     if not several:
@@ -188,7 +179,7 @@ def _sentence(of_system: Sequence[CellVerdict], labels: Mapping[str, str]) -> st
         names = [labels[verdict.cell.benchmark] for verdict in alike]
         if len(labels) <= _DETAILED:
             rules = [_rules_text(v) if outcome in ("learned", "in part") else "" for v in alike]
-            figures = [f"{share_text(v.value)} %{text}" for v, text in zip(alike, rules, strict=True)]
+            figures = [f"{facts.share_text(v.value)} %{text}" for v, text in zip(alike, rules, strict=True)]
             names = [f"{name} ({figure})" for name, figure in zip(names, figures, strict=True)]
         parts += [f"{words} {_listed(names)}"] if alike else []
     return "; ".join([mean, *parts])

@@ -6,19 +6,17 @@ Beside them, what shortcuts reach on the benchmarks of the table `evidence`.
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
 from loginfer.benchmark.learned_shortcut import LEARNED, shortcut_results
 from loginfer.errors import LogInferError
+from loginfer.files import write_text
 from loginfer.report.paper import METRICS, SYSTEMS, benchmark_parts, paper_recovery, paper_value
-from loginfer.reproduction.planning import EVIDENCE, ONE_SEED, PlannedCell, Request, benchmarks_of, short, title
-from loginfer.reproduction.running import Folder, stable_json, write_file
+from loginfer.reproduction.planning import EVIDENCE, ONE_SEED, PlannedCell, Request, benchmarks_of, data, short, title
+from loginfer.reproduction.running import Folder, stable_json
 
 # What is kept of each ranking protocol; the run has the rest.
 RANKING_FIGURES = ("c_mrr", "c_hits@1", "c_hits@10", "r_mrr", "r_hits@1")
@@ -39,7 +37,7 @@ def write_results(folder: Folder) -> list[dict[str, Any]]:
             if result is None:
                 path.unlink(missing_ok=True)
             else:
-                write_file(path, stable_json(result))
+                write_text(path, stable_json(result), force=True)
                 all_results.append(result)
     return all_results
 
@@ -207,7 +205,7 @@ class PaperFigures:
         """Return the paper's figure for a share of rules."""
         parts = benchmark_parts(benchmark)
         if parts and system in SYSTEMS and figure == "subrules_entailed" and parts[:2] == ("FB", "trian"):
-            share = _text()["subrules_entailed"].get(system)
+            share = data("text.toml")["subrules_entailed"].get(system)
             return None if share is None else share / 100
         return paper_recovery(system, benchmark, figure)
 
@@ -226,19 +224,13 @@ def read_figures(folder: Folder) -> Figures:
 
 def stated_averages() -> dict[str, float]:
     """Return the averages over the eight systems that the paper's section 5.3 states, as fractions."""
-    return {name: value / 100 for name, value in _text()["averages"].items()}
+    return {name: value / 100 for name, value in data("text.toml")["averages"].items()}
 
 
 def _seed_value(seed: Mapping[str, Any], metric: str) -> float | None:
     ranking: Mapping[str, float] = seed["ranking"].get(RANKING, {})
     value: float | None = seed["metrics"].get(metric, ranking.get(metric))
     return value
-
-
-@cache
-def _text() -> dict[str, dict[str, float]]:
-    path = resources.files("loginfer.reproduction") / "data" / "text.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def groups_of(benchmarks: Sequence[str]) -> tuple[str, ...]:
@@ -282,4 +274,4 @@ def _measure(folder: Folder, benchmark: str, digest: str) -> None:
         "balanced_accuracy": {name: result.balanced_accuracy for name, result in results.items()},
         "interval": {name: list(result.interval) for name, result in results.items()},
     }  # fmt: skip
-    write_file(folder.shortcuts(benchmark), stable_json(document))
+    write_text(folder.shortcuts(benchmark), stable_json(document), force=True)

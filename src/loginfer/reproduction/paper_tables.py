@@ -11,6 +11,7 @@ from loginfer.benchmark.construction.suite import difference, entries
 from loginfer.benchmark.learned_shortcut import LEARNED
 from loginfer.benchmark.negatives.methods import NEAR_MISSES, POSITION, QUERY, method_phrases
 from loginfer.evaluation.metric_table import metric_title
+from loginfer.files import write_text
 from loginfer.report.paper import paper_sizes
 from loginfer.report.tables import (
     TableEntry,
@@ -25,8 +26,18 @@ from loginfer.report.tables import (
 from loginfer.reproduction.claims.evidence import Answer, answers, mean_fall
 from loginfer.reproduction.claims.paper import EIGHT, Finding, Judgement, findings, mean_of
 from loginfer.reproduction.figures import Figures, PaperFigures, groups_of, read_figures, write_results, write_shortcuts
-from loginfer.reproduction.planning import EVIDENCE, MINERS, ONE_SEED, TABLES, Request, benchmarks_of, short, title
-from loginfer.reproduction.running import Folder, write_file
+from loginfer.reproduction.planning import (
+    EVIDENCE,
+    MINERS,
+    ONE_SEED,
+    TABLES,
+    Request,
+    benchmarks_of,
+    data,
+    short,
+    title,
+)
+from loginfer.reproduction.running import Folder
 
 # The paper's metrics, in the order in which we show them.
 METRICS = {key: metric_title(key) for key in ("balanced_accuracy", "f1", "precision", "recall", "c_mrr", "r_mrr")}
@@ -39,6 +50,8 @@ SHARES = {
     "subrules_entailed": "R⁻ entailed",
 }
 
+# What the report and its tables say around their figures.
+_TEXTS = data("report.toml")
 _AUC = "The paper's AUC is computed on decisions, so it is held against the balanced accuracy."
 _DECIDED = "SimpBL says yes or no, so no threshold is chosen for it."
 _RANKING = "Our MRR is that of the filtered ranking; the paper does not state its protocol."
@@ -93,10 +106,8 @@ def _results(name: str, figures: Figures, request: Request, benchmarks: Sequence
     of = "LUBM" if name == "lubm" else "FB15k-237 and WN18RR"
     decided = [_DECIDED] if "simpbl" in request.systems else []
     general = [_AUC, _RANKING, *decided, _BOLD, *_about_seeds(request)]
-    headings = ("benchmark", "system", *METRICS.values())
-    return TableValue(
-        f"Results on {of}, in percent (paper)", headings, tuple(rows), notes.texts(general), tuple(blocks)
-    )
+    headings, text = ("benchmark", "system", *METRICS.values()), f"Results on {of}, in percent (paper)"
+    return TableValue(text, headings, tuple(rows), notes.texts(general), tuple(blocks))
 
 
 def _negatives(figures: Figures, request: Request, benchmarks: Sequence[str]) -> TableValue:
@@ -131,10 +142,8 @@ def _column(
     for system in request.systems:
         values = [100 * value for value in figures.values(system, benchmark, metric)]
         reasons = [_reason(failure, hint=paper) for failure in figures.failed(system, benchmark)]
-        entry = TableEntry(
-            paper=_percent(PaperFigures().mean(system, benchmark, metric)) if paper else None,
-            notes=notes.numbers(reasons),
-        )
+        printed = _percent(PaperFigures().mean(system, benchmark, metric)) if paper else None
+        entry = TableEntry(paper=printed, notes=notes.numbers(reasons))
         if values:
             entries.append(replace(entry, value=sum(values) / len(values), half=half_interval(values)))
         else:
@@ -157,17 +166,10 @@ def _rules(figures: Figures, request: Request, benchmarks: Sequence[str]) -> Tab
         for system in miners:
             shares = (_share(figures, system, benchmark, share, notes) for benchmark in benchmarks)
             rows.append((TableEntry(label), TableEntry(title(system)), *shares))
-    general = [
-        "ε_ent: the share of the benchmark's rules that the mined rules entail. Random heads: the same "
-        "for the same bodies with heads drawn at random. If those are entailed as often, ε_ent says "
-        "little.",
-        "ε_cont: the share that was mined as it is, up to renaming and the order of atoms.",
-        "R⁻: the undesired sub-rules. Simple patterns and compositions have none (–).",
-        "All mined rules count, whatever their confidence. The run with seed 0.",
-    ]
     text = "Mined rules against those of the benchmarks, in percent (paper)"
     blocks = tuple(range(0, len(rows), len(miners))) if miners else ()
-    return TableValue(text, ("share", "system", *map(short, benchmarks)), tuple(rows), notes.texts(general), blocks)
+    remarks = notes.texts(_TEXTS["notes"]["rules"])
+    return TableValue(text, ("share", "system", *map(short, benchmarks)), tuple(rows), remarks, blocks)
 
 
 def _share(figures: Figures, system: str, benchmark: str, share: str, notes: _Notes) -> TableEntry:
@@ -226,16 +228,6 @@ MARK = "shortcut: "
 # So many shortcuts are shown for each graph and pattern.
 SHOWN = 7
 
-_ABOUT_SHORTCUTS = (
-    "Balanced accuracy on test. pa: position-aware negatives. qg: query-guided ones, where the pattern has "
-    "undesired sub-rules. nm: near misses. nmm: near misses matched to the positives in popularity and "
-    "adjacency.",
-    "A shortcut knows no rule. Its threshold is chosen on valid. learned: gradient boosting over all features that "
-    "know no rule; below it the best of them alone; ± half the 95 % interval. Figures of earlier versions have "
-    "other shortcuts instead, and combined: a logistic model over them.",
-    "Bold: the best system, without the oracle, which knows the rules.",
-)
-
 
 def _evidence(figures: Figures, request: Request) -> TableValue:
     notes = _Notes()
@@ -253,13 +245,9 @@ def _evidence(figures: Figures, request: Request) -> TableValue:
         for number, name in enumerate(names):
             rows.append((TableEntry(group), TableEntry(name), *(column[number] for column in columns)))
     seeds = f"Mean of {request.seeds} seeds, ± half its 95 % interval (Student's t)."
-    return TableValue(
-        "What systems learn and what shortcuts reach: balanced accuracy in percent",
-        ("benchmark", "system", *NEGATIVES),
-        tuple(rows),
-        notes.texts([*_ABOUT_SHORTCUTS, seeds if request.seeds > 1 else _ONE_SEED]),
-        tuple(blocks),
-    )
+    text = "What systems learn and what shortcuts reach: balanced accuracy in percent"
+    remarks = notes.texts([*_TEXTS["notes"]["shortcuts"], seeds if request.seeds > 1 else _ONE_SEED])
+    return TableValue(text, ("benchmark", "system", *NEGATIVES), tuple(rows), remarks, tuple(blocks))
 
 
 def _shortcut(figures: Figures, benchmark: str, name: str) -> TableEntry:
@@ -331,15 +319,16 @@ def write_report(folder: Folder) -> dict[str, Any]:
     by_name = tables(figures, request, _manifests(folder, request))
     for name, table in by_name.items():
         for ending, render in _FORMATS.items():
-            write_file(folder.table(name, ending), render(table))
+            write_text(folder.table(name, ending), render(table), force=True)
     paper_findings = findings(figures)
     finding_rows = [finding.as_dict() for finding in paper_findings]
-    write_file(folder.path / "findings.json", json.dumps(finding_rows, indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(finding_rows, indent=1, ensure_ascii=False)
+    write_text(folder.path / "findings.json", text + "\n", force=True)
     surviving = answers(figures, groups_of(request.benchmarks)) if EVIDENCE in request.tables else []
     if surviving:
         text = json.dumps([answer.as_dict() for answer in surviving], indent=1, ensure_ascii=False)
-        write_file(folder.path / "evidence.json", text + "\n")
-    write_file(folder.report, report_text(request, figures, by_name, paper_findings, surviving))
+        write_text(folder.path / "evidence.json", text + "\n", force=True)
+    write_text(folder.report, report_text(request, figures, by_name, paper_findings, surviving), force=True)
     return {
         "results": len(figures.results),
         "tables": list(by_name),
@@ -365,42 +354,18 @@ def report_text(
     surviving: Sequence[Answer] = (),
 ) -> str:
     """Return the report as Markdown: what was done, the findings, the tables, what failed."""
-    parts = [_HEAD, _what_was_done(request, figures)]
+    parts = [_TEXTS["head"], _what_was_done(request, figures)]
     if surviving:
-        parts += ["## What survives near misses\n", _ABOUT_EVIDENCE, _survival(surviving), _falls(request, figures)]
+        parts += ["## What survives near misses\n", _TEXTS["evidence"], _survival(surviving), _falls(request, figures)]
         parts += map(_answer, surviving)
     # The paper's findings are about its tables.
     if any(table != EVIDENCE for table in request.tables):
-        parts += ["## Findings of the paper\n", _ABOUT_FINDINGS, _overview(paper_findings)]
+        parts += ["## Findings of the paper\n", _TEXTS["findings"], _overview(paper_findings)]
         parts += map(_finding, paper_findings)
     parts.append("## Tables\n")
     parts += [f"### Table `{name}`: {TABLES[name]}\n\n{to_markdown(table)}" for name, table in by_name.items()]
     return "\n".join(parts)
 
-
-_HEAD = """# The paper's experiments, run again
-
-The paper is Liu, Cuenca Grau, Horrocks and Kostylev, *Revisiting Inferential Benchmarks for Knowledge Graph
-Completion* (KR 2023). A benchmark is built from a knowledge graph and rules. Its test triples follow from the
-rules; its negatives are triples that should not. A system learns from P_train and N_train, and has to tell
-the two apart, and to rank test triples high. Our figure comes first, the paper's stands in brackets.
-"""
-
-_ABOUT_FINDINGS = """\
-Each finding of sections 5.2 to 5.4 is turned into comparisons of figures. It is *confirmed* if all hold, or
-as many as the test says; *in part* if more than half do, or if some of its parts hold and others do not; else
-*not confirmed*; and *not tested* if figures are missing. The same comparisons are made with the paper's own
-figures: what they do not confirm either cannot be reproduced.
-"""
-
-
-_ABOUT_EVIDENCE = """\
-A near miss is a negative that would follow if one part of a rule's body were different. Conclusions of the
-paper are turned into comparisons of figures, and these are made with position-aware negatives (pa), with near
-misses (nm), and with near misses that are matched to the positives in popularity and adjacency (nmm), for
-which symmetry may have other rules and positives. A conclusion that holds with pa and not with nm is one
-about position-aware negatives, not about what systems learn.
-"""
 
 _NEGATIVES = {POSITION.name: POSITION.title} | {name: method_phrases()[name] for name in NEAR_MISSES.names}
 
@@ -442,8 +407,8 @@ def _what_was_done(request: Request, figures: Figures) -> str:
     names = ", ".join(title(system) for system in request.systems)
     lines = [
         "## What was done\n",
-        f"- Protocol `{request.protocol}`: {_PROTOCOLS[request.protocol]}",
-        f"- Budget `{request.budget}`: {_BUDGETS[request.budget]}",
+        f"- Protocol `{request.protocol}`: {_TEXTS['protocols'][request.protocol]}",
+        f"- Budget `{request.budget}`: {_TEXTS['budgets'][request.budget]}",
         f"- Seeds: {request.seeds}; one for systems in which nothing is random.{_fewer(request, figures)}",
         f"- Systems: {names}.",
         f"- Benchmarks: {len(request.benchmarks)}; figures for {len(figures.results)} of "
@@ -461,17 +426,6 @@ def _what_was_done(request: Request, figures: Figures) -> str:
         more = f" and {len(cases) - 3} more" if len(cases) > 3 else ""
         lines.append(f"- Failed: {'; '.join(cases[:3])}{more}: {markdown_text(reason)}")
     return "\n".join(lines) + "\n"
-
-
-_PROTOCOLS = {
-    "paper": "benchmarks follow the text of the paper to the letter; some of their negatives follow from the "
-    "rules, as in the text.",
-    "sound": "benchmarks whose negatives never follow from the rules; the paper's own do not promise that.",
-}
-_BUDGETS = {
-    "full": "the settings that are shipped for each graph.",
-    "quick": "about a third of the training steps and of the sampling that the settings shipped say.",
-}
 
 
 def _fewer(request: Request, figures: Figures) -> str:

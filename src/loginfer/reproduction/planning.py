@@ -6,16 +6,15 @@ learn (`full` is what is shipped, `quick` a part of it), and measured costs how 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from loginfer.benchmark.construction.suite import SuiteBenchmark, all_entries, select
 from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES
 from loginfer.errors import InputError, UnknownNameError
+from loginfer.files import shipped
 from loginfer.report.paper import SYSTEMS
 
 # A table that the paper does not have: what is left of its results where no shortcut helps.
@@ -75,11 +74,9 @@ def entries_of(tables: Sequence[str], only: Sequence[SuiteBenchmark]) -> tuple[S
     names = {name for table in tables for name in benchmarks_of(table)}
     selected = {entry.name for entry in only} & names
     if not selected:
-        raise InputError(
-            f"the tables {', '.join(tables)} are about none of these benchmarks",
-            where="--only",
-            hint=f"they are about {', '.join(e.name for e in all_entries() if e.name in names)}",
-        )
+        hint = f"they are about {', '.join(e.name for e in all_entries() if e.name in names)}"
+        message = f"the tables {', '.join(tables)} are about none of these benchmarks"
+        raise InputError(message, where="--only", hint=hint)
     return tuple(entry for entry in all_entries() if entry.name in selected)
 
 
@@ -132,7 +129,7 @@ def given_settings(system: str, graph: str, budget: str) -> Mapping[str, int]:
 
 def cell_seconds(system: str, graph: str, budget: str) -> float:
     """Return roughly how many CPU seconds a system takes on a benchmark of a graph."""
-    costs = _data("costs.toml")
+    costs = data("costs.toml")
     shares = _shares(system, budget)
     seconds = costs["seconds"][system][graph] * (max(shares.values()) if shares else 1.0)
     return float(costs["overhead"] + seconds)
@@ -140,24 +137,23 @@ def cell_seconds(system: str, graph: str, budget: str) -> float:
 
 def build_seconds(graph: str, method: str = "pa") -> float:
     """Return roughly how many CPU seconds it takes to build a benchmark of a graph."""
-    costs = _data("costs.toml")
+    costs = data("costs.toml")
     return float(costs["build"][graph] + (costs["near_misses"][graph] if method == NEAR_MISSES.name else 0.0))
 
 
 def analysis_seconds(system: str) -> float:
     """Return roughly how many CPU seconds it takes to compare the rules of a miner with a benchmark's."""
-    return float(_data("costs.toml")["analysis"][system])
+    return float(data("costs.toml")["analysis"][system])
 
 
 def _shares(system: str, budget: str) -> dict[str, float]:
-    shares: dict[str, float] = _data("budgets.toml")[budget].get(system, {})
+    shares: dict[str, float] = data("budgets.toml")[budget].get(system, {})
     return shares
 
 
-@cache
-def _data(name: str) -> dict[str, Any]:
-    text = (resources.files("loginfer.reproduction") / "data" / name).read_text(encoding="utf-8")
-    return tomllib.loads(text)
+def data(name: str) -> dict[str, Any]:
+    """Return what a file of `reproduction/data` holds."""
+    return shipped(f"reproduction/data/{name}")
 
 
 # Our names, the paper's systems first.
@@ -357,11 +353,9 @@ def _protocol(tables: Sequence[str], protocol: str | None) -> str:
     if protocol is None:
         protocol = "sound" if tuple(tables) == (EVIDENCE,) else "paper"
     if protocol == "paper" and EVIDENCE in tables:
-        raise InputError(
-            f"the table `{EVIDENCE}` needs benchmarks of the protocol `sound`",
-            where="--protocol",
-            hint=f"add --protocol sound, or ask for --tables {EVIDENCE} alone, in a folder of its own",
-        )
+        hint = f"add --protocol sound, or ask for --tables {EVIDENCE} alone, in a folder of its own"
+        message = f"the table `{EVIDENCE}` needs benchmarks of the protocol `sound`"
+        raise InputError(message, where="--protocol", hint=hint)
     return protocol
 
 

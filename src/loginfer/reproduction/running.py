@@ -39,10 +39,10 @@ from loginfer._version import __version__
 from loginfer.benchmark.construction.suite import SuiteResult, all_entries, build_suite, write_summary
 from loginfer.documents import Size, read_document
 from loginfer.errors import InputError, LogInferError, OutputError
-from loginfer.files import atomic_write, recover_folder
+from loginfer.files import recover_folder, write_text
 from loginfer.frames import WrittenFolder
 from loginfer.processes import PARENT
-from loginfer.progress import ProgressChoice, shown
+from loginfer.progress import ProgressChoice, report_progress, shown
 from loginfer.reproduction.planning import PARTICIPANTS, TABLES, Pace, Plan, PlannedCell, Request, plan
 
 if TYPE_CHECKING:
@@ -134,10 +134,8 @@ def failure(messages: str, code: int) -> CommandError:
         hint = next((line.strip().removeprefix("hint: ") for line in hints if "hint: " in line), None)
         return CommandError(message, hint=hint)
     if code < 0:
-        return CommandError(
-            f"its process was ended by {_signal(-code)}",
-            hint="if memory was short, try again with --jobs 1" if -code == signal.SIGKILL else None,
-        )
+        hint = "if memory was short, try again with --jobs 1" if -code == signal.SIGKILL else None
+        return CommandError(f"its process was ended by {_signal(-code)}", hint=hint)
     last_line = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
     return CommandError(f"exit code {code}: {last_line}")
 
@@ -278,19 +276,12 @@ def open_folder(path: str | Path, request: Request) -> Folder:
         _check_request(folder, folder.json(folder.request_file), request)
         request = _joined(folder.request(), request)
     elif folder.path.exists() and (foreign := _foreign(folder)):
-        raise OutputError(
-            f"`{folder.path}` is no reproduction, and holds `{foreign}`", hint="choose an empty or new folder"
-        )
+        hint = "choose an empty or new folder"
+        raise OutputError(f"`{folder.path}` is no reproduction, and holds `{foreign}`", hint=hint)
     folder.path.mkdir(parents=True, exist_ok=True)
     about = {"format": FORMAT, "format_version": FORMAT_VERSION, "versions": {"loginfer": __version__}}
-    write_file(folder.request_file, stable_json({**about, **asdict(request)}))
+    write_text(folder.request_file, stable_json({**about, **asdict(request)}), force=True)
     return folder
-
-
-def write_file(path: Path, text: str) -> None:
-    """Write a file."""
-    with atomic_write(path, force=True) as stream:
-        stream.write(text)
 
 
 def stable_json(value: Mapping[str, Any]) -> str:
@@ -307,18 +298,14 @@ def _foreign(folder: Folder) -> str | None:
 
 def _check_request(folder: Folder, document: Mapping[str, Any], request: Request) -> None:
     if document.get("format") != FORMAT or document.get("format_version") != FORMAT_VERSION:
-        raise OutputError(
-            f"`{folder.request_file}` is not the file of a reproduction that this program reads",
-            hint="choose another folder",
-        )
+        message = f"`{folder.request_file}` is not the file of a reproduction that this program reads"
+        raise OutputError(message, hint="choose another folder")
     requested = {"protocol": request.protocol, "budget": request.budget, "version": __version__}
     before = {**document, "version": document.get("versions", {}).get("loginfer")}
     for name, value in requested.items():
         if before.get(name) != value:
-            raise OutputError(
-                f"`{folder.path}` was begun with the {name} `{before.get(name)}`, not `{value}`",
-                hint="choose another folder: figures of both could not stand in one table",
-            )
+            message = f"`{folder.path}` was begun with the {name} `{before.get(name)}`, not `{value}`"
+            raise OutputError(message, hint="choose another folder: figures of both could not stand in one table")
 
 
 def _joined(earlier: Request, later: Request) -> Request:
@@ -563,8 +550,7 @@ def reproduce(
 
         def step(done: CellsDone) -> None:
             tell(done)
-            if show is not None:
-                show("cells", done.done, done.all)
+            report_progress(show, "cells", done.done, done.all)
 
         outcomes = run(
             cells, out, command=commands, stop=commands.stop, jobs=jobs or os.cpu_count() or 1, force=force, tell=step,
@@ -657,7 +643,7 @@ def _analyse(cell: PlannedCell, folder: Folder, command: Command) -> None:
     # Rule by rule it is large, and `loginfer rules analyse` can compute it again.
     small = {key: value for key, value in answer.items() if key not in ("rules", "rules_file", "notes")}
     about = {"system": cell.system, "run_seed": cell.seed}
-    write_file(folder.rules(cell.system, cell.benchmark), stable_json({**small, **about}))
+    write_text(folder.rules(cell.system, cell.benchmark), stable_json({**small, **about}), force=True)
 
 
 def _finished(outcome: CellOutcome, folder: Folder) -> CellOutcome:
@@ -679,7 +665,7 @@ def _failed(
     hint = None if error.hint is None else error.hint.replace(f"{folder.path}/", "")
     document = {"system": cell.system, "benchmark": cell.benchmark, "seed": cell.seed, "hint": hint}
     document |= {"what": what or "run", "reason": reason}
-    write_file(folder.failure(cell, what), stable_json(document))
+    write_text(folder.failure(cell, what), stable_json(document), force=True)
     return CellOutcome(cell, "failed", reason, hint, seconds)
 
 

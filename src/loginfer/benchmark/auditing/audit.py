@@ -21,8 +21,8 @@ from loginfer.benchmark.program import negation_notes
 from loginfer.benchmark.shortcut_gate import check_limit, gate, most_important, rule_shares
 from loginfer.benchmark.shortcuts import oracle_accuracy, oracle_of
 from loginfer.errors import LogInferError
-from loginfer.files import atomic_write, file_sum
-from loginfer.progress import ProgressChoice, shown
+from loginfer.files import file_sum, write_text
+from loginfer.progress import ProgressChoice, report_progress, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +144,7 @@ def audit(
     ):
         checks = {name: check for name, check in CHECKS.items() if check.applies(audited)}
         for done, (name, check) in enumerate(checks.items()):
-            if show:
-                show(f"checking {name}", done, len(checks))
+            report_progress(show, f"checking {name}", done, len(checks))
             check_findings: list[Finding] = []
             try:
                 for need in check.needs:
@@ -159,8 +158,7 @@ def audit(
             findings += check_findings
             if name not in skipped and all(finding.severity == "note" for finding in check_findings):
                 passed.append(name)
-        if show:
-            show("measuring shortcuts", len(checks), len(checks))
+        report_progress(show, "measuring shortcuts", len(checks), len(checks))
         results = {method: shortcut_results(benchmark, method) for method in benchmark.negatives}
         shortcuts = {method: _shortcuts(benchmark, method, of_method) for method, of_method in results.items()}
         if max_shortcut is not None:
@@ -169,16 +167,9 @@ def audit(
             passed += [] if above else ["max-shortcut"]
         oracle = _oracle(audited, findings, skipped)
     findings.sort(key=lambda finding: _ORDER.index(finding.severity))
-    return Audit(
-        benchmark.name,
-        tuple(findings),
-        tuple(passed),
-        skipped,
-        shortcuts,
-        oracle,
-        {method: forgotten(benchmark, method) for method in benchmark.negatives},
-        dict(audited.split_differences),
-    )
+    forgetful = {method: forgotten(benchmark, method) for method in benchmark.negatives}
+    splits = dict(audited.split_differences)
+    return Audit(benchmark.name, tuple(findings), tuple(passed), skipped, shortcuts, oracle, forgetful, splits)
 
 
 def _shortcuts(benchmark: Benchmark, method: str, results: Mapping[str, ShortcutResult]) -> dict[str, dict[str, Any]]:
@@ -244,8 +235,7 @@ def save_audit(outcome: Audit, folder: str | Path, sums: Mapping[str, str], opti
     """
     path = Path(folder) / AUDIT
     about = {"version": __version__, "options": list(options), "files": dict(sums)}
-    with atomic_write(path, force=True) as stream:
-        stream.write(as_json({**outcome.as_dict(), **about}))
+    write_text(path, as_json({**outcome.as_dict(), **about}), force=True)
 
 
 def saved_audit(folder: str | Path) -> dict[str, Any] | None:

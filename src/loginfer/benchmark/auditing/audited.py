@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from loginfer.engine import Derivations, Engine, open_engine_in
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import Keys, Mask
 from loginfer.logic.rule import Rule
-from loginfer.progress import Progress
+from loginfer.progress import Progress, report_progress
 
 T = TypeVar("T")
 
@@ -243,22 +243,16 @@ class AuditedBenchmark:
         ]
 
     def about(
-        self,
-        triples: Triples,
-        message: str,
-        split: str | None = None,
-        method: str | None = None,
-        say: Callable[..., Finding] = error,
+        self, triples: Triples, message: str, split: str | None = None, method: str | None = None
     ) -> Iterator[Finding]:
-        """Yield a finding about triples, if there are any; `{}` in the message stands for their number."""
+        """Yield an error about triples, if there are any; `{}` in the message stands for their number."""
         if len(triples):
             number = f"{len(triples):,}"
-            yield say(len(triples), message.replace("{}", number), self.examples(triples, split, method))
+            yield error(len(triples), message.replace("{}", number), self.examples(triples, split, method))
 
     def say(self, what: str) -> None:
         """Tell whoever listens what is being done."""
-        if self.progress:
-            self.progress(what, 0, None)
+        report_progress(self.progress, what, 0, None)
 
 
 def _required(value: T | None, otherwise: str) -> T:

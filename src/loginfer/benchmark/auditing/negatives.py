@@ -246,11 +246,8 @@ def origins_agree(audited: AuditedBenchmark) -> Iterator[Finding]:
             differ = np.setxor1d(recorded, keys.pack(triples), assume_unique=True)
             count = max(len(differ), len(rows) - len(recorded))
             if count:
-                yield error(
-                    count,
-                    f"`{NEGATIVES}` and `{audited.file(split, method)}` differ in {count:,} triples",
-                    audited.examples(keys.unpack(differ), split, method),
-                )
+                message = f"`{NEGATIVES}` and `{audited.file(split, method)}` differ in {count:,} triples"
+                yield error(count, message, audited.examples(keys.unpack(differ), split, method))
     if unmatched:
         yield error(unmatched, f"`{NEGATIVES}` tells of {unmatched:,} triples of methods that the folder does not have")
 

@@ -282,11 +282,8 @@ def rare_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
             continue
         silent = np.flatnonzero(table[:, column] == 0).tolist()
         if silent:
-            yield say(
-                len(silent),
-                f"{len(silent):,} of {len(rules):,} rules have no conclusion in P_{split}",
-                [Example(f"`{rules[i]}`", rule_location(i)) for i in silent],
-            )
+            message = f"{len(silent):,} of {len(rules):,} rules have no conclusion in P_{split}"
+            yield say(len(silent), message, [Example(f"`{rules[i]}`", rule_location(i)) for i in silent])
 
 
 def _unknown_relations(audited: AuditedBenchmark) -> Iterator[Finding]:

@@ -99,9 +99,8 @@ class _Region:
 
     def add(self, constant: int) -> None:
         """Add a constant; those next to it come nearer."""
-        near, times = np.unique(
-            self._neighbours[self._offsets[constant] : self._offsets[constant + 1]], return_counts=True
-        )
+        neighbours = self._neighbours[self._offsets[constant] : self._offsets[constant + 1]]
+        near, times = np.unique(neighbours, return_counts=True)
         degrees = (self._offsets[near + 1] - self._offsets[near]).tolist()
         turns = self._turn[near].tolist()
         for other, more, degree, turn in zip(near.tolist(), times.tolist(), degrees, turns, strict=True):
@@ -246,10 +245,8 @@ def divide(
     """
     count = share_of(recipe.inductive_share, len(graph.consts))
     if count == 0 or count == len(graph.consts):
-        raise InputError(
-            f"{recipe.inductive_share} of {len(graph.consts):,} constants leaves one side without any",
-            hint="choose another inductive_share, or a larger graph",
-        )
+        message = f"{recipe.inductive_share} of {len(graph.consts):,} constants leaves one side without any"
+        raise InputError(message, hint="choose another inductive_share, or a larger graph")
     _, test_share = shares(recipe)
     best: tuple[int, Division] | None = None
     tried = sorted({min(regions, count) for regions in REGIONS})
@@ -260,10 +257,8 @@ def divide(
         if best is None or worth > best[0]:
             best = worth, division
     if best is None or best[0] == 0:
-        raise InputError(
-            f"no rule concludes anything new among {count:,} of {len(graph.consts):,} constants",
-            hint="choose another inductive_share, other rules or another seed",
-        )
+        message = f"no rule concludes anything new among {count:,} of {len(graph.consts):,} constants"
+        raise InputError(message, hint="choose another inductive_share, other rules or another seed")
     return best[1]
 
 
@@ -355,21 +350,15 @@ def inductive_sides(
         samples = [_with_twins(recipe, sides, twins) for sides in samples]
         counted = with_twins(both, [np.concatenate(sides) for sides in samples], twins)
     positives = _distribute(recipe, over_both, counted, samples, division, progress)
-    splits = positives.splits
+    splits, rules = positives.splits, counted.program
     nothing: Triples = np.empty((0, 3), dtype=np.int32)
 
     def context(side: KnowledgeGraph, side_splits: Splits, more: Triples) -> Context:
-        return Context(
-            recipe, open_engine(side), open_engine, counted.program, side_splits, progress, more, twins=twins
-        )
+        return Context(recipe, open_engine(side), open_engine, rules, side_splits, progress, more, twins=twins)
 
-    return Sides(
-        division,
-        counted,
-        positives,
-        context(division.train, Splits(splits.train, splits.valid, nothing), nothing),
-        context(division.test, Splits(nothing, nothing, splits.test), division.test.triples),
-    )
+    train = context(division.train, Splits(splits.train, splits.valid, nothing), nothing)
+    test = context(division.test, Splits(nothing, nothing, splits.test), division.test.triples)
+    return Sides(division, counted, positives, train, test)
 
 
 def _sample_sides(
@@ -456,10 +445,8 @@ def _distribute(
     if len(lost):
         notes.append(f"{len(lost)} conclusions of test have a relation or type that train has not: dropped")
     if not len(test) or not len(train):
-        raise InputError(
-            f"no conclusions are left for {'test' if len(train) else 'train'}",
-            hint="choose another inductive_share, other rules or another seed",
-        )
+        hint = "choose another inductive_share, other rules or another seed"
+        raise InputError(f"no conclusions are left for {'test' if len(train) else 'train'}", hint=hint)
     provenance = trace(engine, selection.program, *conclusions_of(keys, train, valid, test), progress=progress)
     splits = Splits(keys.unpack(merged_keys(division.train.packed, train)), keys.unpack(valid), keys.unpack(test))
     return Positives(splits, provenance, tuple(notes))

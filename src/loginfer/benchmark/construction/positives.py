@@ -8,16 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import (
-    SPLITS,
-    PassedOver,
-    Provenance,
-    Signature,
-    Splits,
-    StoredSplits,
-    offsets_of,
-    reordered,
-)
+from loginfer.benchmark.benchmark import SPLITS, PassedOver, Provenance, Signature, Splits, StoredSplits, reordered
 from loginfer.benchmark.construction.rules import (
     Selection,
     head_notes,
@@ -34,6 +25,7 @@ from loginfer.engine import Engine
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import Ints, Keys, Mask, TripleKeys, keys_without, merged_keys
+from loginfer.kg.vocabulary import offsets_of
 from loginfer.logic.rule import Rule
 from loginfer.progress import Progress, each
 from loginfer.randomness import hash_order, salt
@@ -150,10 +142,8 @@ def with_twins(selection: Selection, samples: Sequence[Keys], twins: Twins) -> S
 def refuse_unpaired(twins: Twins, samples: Sequence[Keys]) -> None:
     """Raise `InputError` when no conclusion is left."""
     if not any(map(len, samples)):
-        raise InputError(
-            f"conclusions have too few twins: {twins.note}",
-            hint='match on fewer features, lower min_new, set select = "twins", or leave out `match`',
-        )
+        hint = 'match on fewer features, lower min_new, set select = "twins", or leave out `match`'
+        raise InputError(f"conclusions have too few twins: {twins.note}", hint=hint)
 
 
 def widened(recipe: Recipe) -> Recipe:

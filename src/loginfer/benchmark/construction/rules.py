@@ -47,7 +47,7 @@ from loginfer.logic import canonical_text, instantiate, parse_pattern, parse_rul
 from loginfer.logic.rule import Atom, Inequality, Pattern, Rule
 from loginfer.logic.rule_files import read_rules
 from loginfer.logic.stratification import stratified
-from loginfer.progress import Progress, each
+from loginfer.progress import Progress, each, report_progress
 from loginfer.randomness import generator, salt
 
 # -- heads ------------------------------------------------------------------------------------------
@@ -89,9 +89,8 @@ class Heads:
         template = pattern.head_template
         self._is_type = template is not None and pattern.is_type_template(template)
         if recipe.head != "drawn" and not pattern.head_in_body and self._is_type:
-            raise InputError(
-                f"the head of `{pattern.name}` is a type, which is always drawn", hint=f"leave out --head {recipe.head}"
-            )
+            hint = f"leave out --head {recipe.head}"
+            raise InputError(f"the head of `{pattern.name}` is a type, which is always drawn", hint=hint)
         self._best = recipe.head == "best" and not pattern.head_in_body
         self._typed = TypedHeads(engine) if recipe.head == "typed" and not pattern.head_in_body else None
         self.unlike: set[Rule] = set()
@@ -349,8 +348,7 @@ def _drawn_bodies(
     rng = generator(recipe.seed, "select", pattern)
     seen: set[tuple[int, ...]] = set()
     for start in range(0, DRAWN, BATCH):
-        if progress:
-            progress(f"drawing bodies of `{pattern.name}`", start, DRAWN)
+        report_progress(progress, f"drawing bodies of `{pattern.name}`", start, DRAWN)
         indices = [rng.integers(len(domain), size=BATCH) for domain in domains]
         possible = np.ones(BATCH, dtype=bool)
         for one, two, table in pairs:
@@ -611,8 +609,7 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
                 samples.append(sample)
                 interplay.add(selected.rule)
                 unlike |= set() if candidate.fits else {candidate.rule}
-            if progress:
-                progress(f"applying rules of `{pattern.name}`", len(chosen) - begin, recipe.k1)
+            report_progress(progress, f"applying rules of `{pattern.name}`", len(chosen) - begin, recipe.k1)
             if len(chosen) == target:
                 break
         if len(chosen) < target:
@@ -707,10 +704,8 @@ def _too_few(
     passed_here = [p for p in passed_over if p.pattern == str(pattern)]
     skipped = len(passed_here)
     if count == 0 and not skipped and not conditions and len(engine.rank_bodies(pattern, 1, complete=False)):
-        return InputError(
-            f"the bodies of `{pattern.name}` leave no predicate of this graph for the head",
-            hint="give rules instead of a pattern, or a pattern whose head occurs in its body",
-        )
+        hint = "give rules instead of a pattern, or a pattern whose head occurs in its body"
+        return InputError(f"the bodies of `{pattern.name}` leave no predicate of this graph for the head", hint=hint)
     if count == 0 and not skipped:
         return InputError(
             f"the pattern `{pattern.name}` has no rule{conditions} on this graph",

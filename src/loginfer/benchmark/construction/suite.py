@@ -10,13 +10,11 @@ import fnmatch
 import json
 import os
 import sys
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from importlib import resources
 from itertools import chain, count
 from multiprocessing import get_context
 from pathlib import Path
@@ -29,10 +27,10 @@ from loginfer.benchmark.folder.manifest import Problem, read_manifest, verify_fi
 from loginfer.benchmark.negatives.methods import NEAR_MISSES, method_named
 from loginfer.benchmark.recipe import Match, Recipe
 from loginfer.errors import InputError, LimitError, LogInferError, OutputError, UnknownNameError
-from loginfer.files import atomic_write, recover_folder
+from loginfer.files import recover_folder, shipped, write_text
 from loginfer.frames import WrittenFolder
 from loginfer.processes import deaf_children, end_with_parent
-from loginfer.progress import ProgressChoice, shown
+from loginfer.progress import ProgressChoice, report_progress, shown
 
 if TYPE_CHECKING:
     from loginfer.benchmark.benchmark import Benchmark
@@ -137,9 +135,8 @@ class SuiteBenchmark:
 @lru_cache(maxsize=1)
 def groups() -> tuple[SuiteGroup, ...]:
     """Return the graphs and patterns of the paper's table of benchmarks, in its order."""
-    text = (resources.files("loginfer.benchmark") / "data" / "suite.toml").read_text(encoding="utf-8")
     suite_groups = []
-    for group in tomllib.loads(text)["group"]:
+    for group in shipped("benchmark/data/suite.toml")["group"]:
         settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in group.items()}
         suite_groups.append(SuiteGroup(**settings))
     return tuple(suite_groups)
@@ -301,8 +298,7 @@ def suite(
         def report(result: SuiteResult) -> None:
             number = next(done)
             tell(result, number, len(chosen))
-            if show is not None:
-                show("benchmarks", number, len(chosen))
+            report_progress(show, "benchmarks", number, len(chosen))
 
         results = build_suite(
             folder, chosen, settings=settings, engine=engine, jobs=jobs or os.cpu_count() or 1, force=force,
@@ -457,10 +453,8 @@ def _run(
         for entry in chain.from_iterable(ordered):
             recover_folder(folder / entry.name)
         if isinstance(error, BrokenProcessPool):
-            raise LimitError(
-                "a process that built benchmarks was killed, perhaps for want of memory",
-                hint="what is done is kept: run the same command again with --jobs 1",
-            ) from error
+            message = "a process that built benchmarks was killed, perhaps for want of memory"
+            raise LimitError(message, hint="what is done is kept: run the same command again with --jobs 1") from error
         raise
 
 
@@ -578,8 +572,7 @@ def write_summary(folder: Path, results: Sequence[SuiteResult]) -> None:
         "suite.json": json.dumps(summary(results), indent=2, ensure_ascii=False) + "\n",
     }
     for name, text in texts.items():
-        with atomic_write(folder / name, force=True) as stream:
-            stream.write(text)
+        write_text(folder / name, text, force=True)
 
 
 def _with_others(folder: Path, results: Sequence[SuiteResult]) -> list[SuiteResult]:

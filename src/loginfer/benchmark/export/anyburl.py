@@ -21,19 +21,6 @@ THREADS = 4
 _ENTITY = re.compile(r"[\s(),]|\A.\Z|\Ame_myself_i\Z")
 _RELATION = re.compile(r"[\s(),]")
 
-_USAGE = f"""\
-In this folder, with a jar of AnyBURL:
-
-```sh
-java -Xmx8G -cp AnyBURL-23-1.jar de.unima.ki.anyburl.Learn {LEARN}
-java -Xmx8G -cp AnyBURL-23-1.jar de.unima.ki.anyburl.Apply {APPLY}
-java -Xmx8G -cp AnyBURL-23-1.jar de.unima.ki.anyburl.Eval {EVALUATE}
-```
-
-AnyBURL ranks, and does not look at negatives. LogInfer applies its rules to the benchmark with negatives
-(`--system external --set rules=rules-{SNAPSHOTS[-1]}`), unless names had to be encoded.
-"""
-
 
 def write(job: base.Job) -> base.Written:
     """Write lines of names and configurations."""
@@ -46,7 +33,8 @@ def write(job: base.Job) -> base.Written:
         (APPLY, "how it applies them to test"),
         (EVALUATE, "how it evaluates the rankings"),
     ]
-    return base.Written(files, _USAGE, texts.about, texts.notes)
+    usage = base.usage("anyburl", learn=LEARN, apply=APPLY, evaluate=EVALUATE, last=SNAPSHOTS[-1])
+    return base.Written(files, usage, texts.about, texts.notes)
 
 
 def _configurations(job: base.Job) -> dict[str, dict[str, object]]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import Template
 from typing import IO, Any, TypeAlias
 from urllib.parse import unquote_to_bytes
 
@@ -23,7 +24,7 @@ from loginfer.benchmark.folder.manifest import CARD, Role
 from loginfer.benchmark.folder.manifest import file_of as text_file
 from loginfer.benchmark.negatives.methods import method_or_unknown
 from loginfer.errors import InputError
-from loginfer.files import reading
+from loginfer.files import reading, shipped
 from loginfer.kg import KnowledgeGraph, Triples
 
 # The file that says what an export holds; it is written last.
@@ -533,6 +534,11 @@ def write_readme(job: Job, format_: ExportFormat, written: Written) -> None:
         *licence(job.benchmark),
     ]
     write_text(job.folder / CARD, "\n".join(lines) + "\n")
+
+
+def usage(format_name: str, **values: object) -> str:
+    """Return how an export is used, as `benchmark/data/export.toml` says it, with these values for its `$names`."""
+    return Template(shipped("benchmark/data/export.toml")[format_name]).substitute(values)
 
 
 def about_role(role: Role) -> str:

@@ -208,9 +208,8 @@ def _may_replace(folder: Path) -> None:
     try:
         about = read_about(folder)
     except InputError as error:
-        raise OutputError(
-            f"`{folder}` is not replaced: it is no export", hint="choose another folder, or remove it yourself"
-        ) from error
+        hint = "choose another folder, or remove it yourself"
+        raise OutputError(f"`{folder}` is not replaced: it is no export", hint=hint) from error
     ours = {*about["files"], EXPORT}
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir())
     refuse_foreign(folder, [name for name in files if name not in ours])

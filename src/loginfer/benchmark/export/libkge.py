@@ -19,20 +19,6 @@ DESCRIPTION = "dataset.yaml"
 ENTITIES, RELATIONS = "entity_ids.del", "relation_ids.del"
 SUBJECT_RELATION_OBJECT = (0, 1, 2)
 
-_USAGE = """\
-Copy the folder to LibKGE's `data`, and give its name as `dataset.name`:
-
-```sh
-kge start examples/toy-complex-train.yaml --dataset.name {name}
-```
-
-`dataset.yaml` lists all files. LibKGE draws its own negatives.
-"""
-_NEGATIVES = """\
-Those in the files beside are to be had with, for example,
-`dataset.load_triples("{key}")`.
-"""
-
 
 def key_of(role: Role) -> str:
     """Return what `dataset.yaml` calls a set; a dot would begin another level there."""
@@ -60,9 +46,9 @@ def write(job: base.Job) -> base.Written:
         (RELATIONS, "ids and names of relations"),
         (DESCRIPTION, "the files and their sizes, for LibKGE"),
     ]
-    usage = _USAGE.format(name=shlex.quote(job.name))
+    usage = base.usage("libkge", name=shlex.quote(job.name))
     for method in list(job.benchmark.negatives)[:1]:
-        usage += _NEGATIVES.format(key=key_of(Role("test", method)))
+        usage += base.usage("libkge_negatives", key=key_of(Role("test", method)))
     return base.Written(files, usage, notes=_small_sets(job))
 
 
@@ -89,10 +75,8 @@ def _description(job: base.Job) -> str:
     for role, triples in job.sets():
         key = f"files.{key_of(role)}"
         if f"{key}.filename" in values:
-            raise OutputError(
-                f"two methods would both be called `{key_of(role)}` in `{DESCRIPTION}`",
-                hint="export one at a time: --negatives",
-            )
+            hint = "export one at a time: --negatives"
+            raise OutputError(f"two methods would both be called `{key_of(role)}` in `{DESCRIPTION}`", hint=hint)
         values |= {f"{key}.filename": file_of(role), f"{key}.type": "triples", f"{key}.size": len(triples)}
         if role.method is None and not role.context:
             values[f"{key}.split_type"] = role.split

@@ -25,18 +25,6 @@ TYPES = "type_constrain.txt"
 HEAD_TAIL_RELATION = (0, 2, 1)
 _SPACE = re.compile(r"\s")
 
-_USAGE = """\
-```python
-from openke.data import TestDataLoader, TrainDataLoader
-
-train = TrainDataLoader(in_path="path/of/this/folder/", nbatches=100, bern_flag=1, neg_ent=25)
-test = TestDataLoader("path/of/this/folder/", "link")
-```
-
-OpenKE reads `train2id.txt`, `valid2id.txt`, `test2id.txt` and `type_constrain.txt`. It draws its own
-negatives, and does not look at those in the files beside.
-"""
-
 
 def write(job: base.Job) -> base.Written:
     """Write names, triples and types."""
@@ -51,7 +39,7 @@ def write(job: base.Job) -> base.Written:
         (RELATIONS, "names and ids of relations"),
         (TYPES, "for each relation the heads, then the tails that it has in train, valid or test"),
     ]
-    return base.Written(files, _USAGE, texts.about, [*texts.notes, *_empty_sets(job.benchmark)])
+    return base.Written(files, base.usage("openke"), texts.about, [*texts.notes, *_empty_sets(job.benchmark)])
 
 
 def _empty_sets(benchmark: Benchmark) -> list[str]:

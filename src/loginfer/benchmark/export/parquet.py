@@ -7,24 +7,13 @@ from __future__ import annotations
 
 from loginfer.benchmark.export import base
 
-_USAGE = """\
-```python
-import duckdb
-
-duckdb.sql("SELECT * FROM 'path/of/this/folder/test*.parquet' LIMIT 10").show()
-```
-
-Any program that reads Parquet will do: pandas, Polars, Arrow, Spark. `label` is 1 for positives and 0 for
-negatives; `method` says which negatives, and is empty for positives.
-"""
-
 
 def write(job: base.Job) -> base.Written:
     """Write the tables."""
     write_set = base.triple_writer(job, words=True)
     for role, triples in job.sets():
         write_set(job.folder / FORMAT.file_of(role), role, triples)
-    return base.Written(base.write_side_tables(job), _USAGE)
+    return base.Written(base.write_side_tables(job), base.usage("parquet"))
 
 
 FORMAT = base.ExportFormat(

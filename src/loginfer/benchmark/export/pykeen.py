@@ -17,26 +17,6 @@ from loginfer.errors import InputError
 
 ENTITIES, RELATIONS = "entity_to_id.json", "relation_to_id.json"
 
-_USAGE = """\
-```python
-import json
-from pathlib import Path
-
-from pykeen.triples import TriplesFactory
-
-folder = Path("path/of/this/folder")
-ids = {
-    f"{kind}_to_id": json.loads((folder / f"{kind}_to_id.json").read_text(encoding="utf-8"))
-    for kind in ("entity", "relation")
-}
-train = TriplesFactory.from_path(folder / "train.txt", **ids)
-test = TriplesFactory.from_path(folder / "test.txt", **ids)
-```
-
-The maps give every name the id that it has in LogInfer. Without them PyKEEN numbers the names of the file
-that it reads, in the same order; ids differ as soon as one name is missing there.
-"""
-
 
 def write(job: base.Job) -> base.Written:
     """Write lines of names and the maps."""
@@ -47,7 +27,7 @@ def write(job: base.Job) -> base.Written:
     for name, words in ((ENTITIES, entities), (RELATIONS, relations)):
         base.write_text(job.folder / name, _map(words))
     files = [(ENTITIES, "the id of each constant and type"), (RELATIONS, "the id of each relation")]
-    return base.Written(files, _USAGE)
+    return base.Written(files, base.usage("pykeen"))
 
 
 def _map(names: Sequence[str]) -> str:

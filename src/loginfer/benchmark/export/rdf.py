@@ -19,27 +19,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from loginfer.benchmark.export.base import ExportFormat, Job, NamedTriple, Written, file_with
+from loginfer.benchmark.export.base import ExportFormat, Job, NamedTriple, Written, file_with, usage
 from loginfer.errors import InputError
 from loginfer.files import reading
 from loginfer.kg import RDF_TYPE
 from loginfer.kg.formats.ntriples import PREFIX, decoded, texts_of_names
 
 _SPACE = re.compile(r"\s")
-
-_USAGE = """\
-```python
-import pyoxigraph
-
-for quad in pyoxigraph.parse(path="path/of/this/folder/train.nt"):
-    print(quad.subject, quad.predicate, quad.object)
-```
-
-The files of negatives hold statements that are false: load into a store only the files that you mean.
-
-Names that are no IRIs stand behind `urn:loginfer:`, percent-encoded; `read_export` of
-`loginfer.benchmark` has them back. The type predicate is `rdf:type`.
-"""
 
 
 def write(job: Job) -> Written:
@@ -57,7 +43,7 @@ def write(job: Job) -> Written:
     for role, triples in job.sets():
         with (job.folder / FORMAT.file_of(role)).open("wb") as stream:
             write_lines(stream, triples, (entities, relations, entities), b" ", b" .\n")
-    return Written(usage=_USAGE)
+    return Written(usage=usage("rdf"))
 
 
 def _terms(names: Sequence[str]) -> list[bytes]:

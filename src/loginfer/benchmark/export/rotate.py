@@ -13,15 +13,6 @@ from loginfer.benchmark.export import base
 ENTITIES, RELATIONS = "entities.dict", "relations.dict"
 _STRIPPED = re.compile(r"\A\s+|\s+\Z")
 
-_USAGE = """\
-```sh
-python -u codes/run.py --do_train --do_valid --do_test --data_path path/of/this/folder \\
-    --model RotatE --double_entity_embedding --save_path models/RotatE
-```
-
-The program draws its own negatives, and does not look at those in the files beside.
-"""
-
 
 def write(job: base.Job) -> base.Written:
     """Write the dictionaries and lines of names."""
@@ -29,7 +20,7 @@ def write(job: base.Job) -> base.Written:
     base.write_id_names(job, (ENTITIES, RELATIONS), texts)
     base.write_named_sets(job, texts)
     files = [(ENTITIES, "ids and names of constants and types"), (RELATIONS, "ids and names of relations")]
-    return base.Written(files, _USAGE, texts.about, texts.notes)
+    return base.Written(files, base.usage("rotate"), texts.about, texts.notes)
 
 
 FORMAT = base.ExportFormat("rotate", write, lambda folder, about: base.read_named_lines(about))

@@ -11,6 +11,7 @@ from loginfer.benchmark.folder import manifest
 from loginfer.benchmark.folder.tables import DEPTH_COLUMN, NOISE_COLUMNS, PROVENANCE_COLUMNS, negative_columns
 from loginfer.benchmark.negatives.methods import method_or_unknown
 from loginfer.errors import LogInferError
+from loginfer.files import shipped
 from loginfer.kg.vocabulary import short_names
 from loginfer.logic.rule import names_in, short_text
 
@@ -21,37 +22,6 @@ if TYPE_CHECKING:
 
 # So many rules are shown; further ones are only counted.
 RULES_SHOWN = 20
-
-_PROTOCOLS = {
-    "paper": "the text of the paper to the letter; negatives are only known to be outside P_all",
-    "sound": "no negative follows from the rules and P_all in one step",
-}
-_FILES = {
-    manifest.RULES: "the rules with full names, one a line, in the order in which the other files count them from 0",
-    manifest.PROVENANCE: "for every conclusion each rule that derives it, with one witness",
-    manifest.NEGATIVES: "for every negative where it came from",
-    manifest.LABELS: "what people call constants, relations and types: name and label between tabs",
-    manifest.NOISE: "what is wrong with `train.txt` and the negatives of train, triple by triple",
-    manifest.CONTEXT: "the context graph: what is known about the constants of test, one triple a line",
-    manifest.CANDIDATES[0]: "the constants of `train.txt`, among which systems rank",
-    manifest.CANDIDATES[1]: "the relations of `train.txt`",
-    manifest.CANDIDATES[2]: "the types of `train.txt`",
-    manifest.CROISSANT: "a description for machines (Croissant)",
-    manifest.MANIFEST: "the recipe, versions, counts, and size and sha256 of every file",
-}
-
-
-_USAGE = """\
-## Use
-
-```python
-from loginfer.benchmark import load_benchmark
-
-benchmark = load_benchmark("path/of/this/folder")  # verifies the sums
-benchmark.positives.train, benchmark.negatives, benchmark.rules
-```
-
-`loginfer audit path/of/this/folder` checks every claim that is made here."""
 
 
 def make_card(benchmark: Benchmark, kg: Mapping[str, Any] | None, files: Sequence[str]) -> str:
@@ -75,10 +45,14 @@ def make_card(benchmark: Benchmark, kg: Mapping[str, Any] | None, files: Sequenc
         _rules(benchmark.rules, benchmark.graph.labels),
         _notes(benchmark),
         _file_list([*files, manifest.CROISSANT, manifest.MANIFEST]),
-        _USAGE.splitlines(),
+        _words("usage").splitlines(),
         terms(benchmark, " named above"),
     ]
     return "\n".join(line for section in sections if section for line in (*section, "")).rstrip() + "\n"
+
+
+def _words(kind: str) -> Any:
+    return shipped("benchmark/data/card.toml")[kind]
 
 
 def _summary(benchmark: Benchmark) -> str:
@@ -122,7 +96,7 @@ def _how_made(benchmark: Benchmark, kg: Mapping[str, Any] | None) -> list[str]:
     matched = f"; nm are twins of the conclusions, alike in {' and '.join(recipe.match)}" if recipe.match else ""
     methods = ", ".join(f"{m} ({method_or_unknown(m).title})" for m in recipe.negatives)
     lines.append(f"- negatives: {methods}{matched}")
-    promise = _PROTOCOLS[recipe.protocol]
+    promise = _words("protocols")[recipe.protocol]
     if recipe.depth > 1 and recipe.protocol == "sound":
         promise = "no negative follows from the rules and P_all, in any number of steps"
     lines.append(f"- protocol: {recipe.protocol}, {promise}")
@@ -253,7 +227,7 @@ def _file_list(files: Sequence[str]) -> list[str]:
         if name == manifest.CARD:
             continue
         role = manifest.role_of(name)
-        what = _FILES.get(name, "")
+        what = _words("files").get(name, "")
         if role is not None and role.method is None:
             what = f"P_{role.split}: positives, one triple a line, subject, relation, object between tabs"
         elif role is not None:
@@ -296,25 +270,6 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-# What the short names of a description stand for: the words of schema.org and of Croissant 1.0.
-_WORDS = (
-    "citeAs column conformsTo data dataType equivalentProperty examples extract field fileObject fileProperty fileSet "
-    "format includes isLiveDataset jsonPath key md5 parentField path recordSet references regex repeated replace "
-    "samplingRate separator source subField transform"
-)
-_CONTEXT: dict[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "sc": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "dct": "http://purl.org/dc/terms/",
-    **{word: f"cr:{word}" for word in _WORDS.split()},
-    "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-}
 _FORMATS = {
     ".parquet": "application/x-parquet", ".txt": "text/plain", ".md": "text/markdown",
     ".tsv": "text/tab-separated-values",
@@ -351,7 +306,7 @@ def described(
     """
     entry = source_entry(benchmark)
     about: dict[str, Any] = {
-        "@context": _CONTEXT,
+        "@context": _words("croissant"),
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": benchmark.name,

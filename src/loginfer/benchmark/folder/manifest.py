@@ -375,11 +375,9 @@ _REMOVE_OR_BUILD = "build the benchmark again, or remove the file to read the fo
 
 def read_manifest(folder: Path, problems: list[Problem]) -> dict[str, Any] | None:
     """Read the manifest of a folder; None, and a problem, if it is not one that this version understands."""
-    path = folder / MANIFEST
+    path, form = folder / MANIFEST, (FORMAT, FORMAT_VERSION)
     try:
-        manifest: dict[str, Any] = read_document(
-            path, Manifest, what="benchmark", hint=_REMOVE_OR_BUILD, form=(FORMAT, FORMAT_VERSION)
-        )
+        manifest: dict[str, Any] = read_document(path, Manifest, what="benchmark", hint=_REMOVE_OR_BUILD, form=form)
         passed_over(manifest)
     except LogInferError as error:
         problems.append(Problem("manifest", MANIFEST, error.message, where=str(path), hint=error.hint))

@@ -157,10 +157,8 @@ def _damaged(folder: BenchmarkFolder) -> InputError:
         return InputError(described(first), where=first.where or str(folder.path / first.file), hint=first.hint)
     first_lines = [f"\n    {problem.file}: {described(problem)}" for problem in folder.problems[:SHOWN]]
     last_line = f"\n    and {count - SHOWN:,} more" if count > SHOWN else ""
-    return InputError(
-        f"`{folder.path}` has {count:,} problems:{''.join(first_lines)}{last_line}",
-        hint=first.hint or "`loginfer audit` lists them all",
-    )
+    hint = first.hint or "`loginfer audit` lists them all"
+    return InputError(f"`{folder.path}` has {count:,} problems:{''.join(first_lines)}{last_line}", hint=hint)
 
 
 def read_folder(path: str | Path, *, verify: bool = True) -> BenchmarkFolder:
@@ -227,9 +225,8 @@ class _FolderReader:
         }
         type_predicate = self._type_predicate()
         constants = [name for rule in program or () for name in rule.constants]
-        entities, relations, files = collector.finish_files(
-            constants, _relation_names(collector, program or (), type_predicate)
-        )
+        relation_names = _relation_names(collector, program or (), type_predicate)
+        entities, relations, files = collector.finish_files(constants, relation_names)
         self._note_bad_lines(collector)
         tables: dict[str, Any] = {
             name: self._attempt(name, partial(finish, entities.ids, relations.ids, program))
@@ -461,10 +458,9 @@ def files_in(folder: Path) -> list[str]:
 
 def _no_training(folder: Path, names: list[str]) -> InputError:
     listed = ", ".join(f"`{name}`" for name in names[:8] if not name.startswith("."))
-    return InputError(
-        f"`{folder}` is no benchmark: it has no file with training triples, such as `train.txt`",
-        hint=f"it holds {listed}{', …' if len(names) > 8 else ''}" if listed else "it holds only folders",
-    )
+    hint = f"it holds {listed}{', …' if len(names) > 8 else ''}" if listed else "it holds only folders"
+    message = f"`{folder}` is no benchmark: it has no file with training triples, such as `train.txt`"
+    return InputError(message, hint=hint)
 
 
 def _relation_names(collector: _Collector, rules: Sequence[Rule], predicate: str | None) -> list[str]:
@@ -589,12 +585,9 @@ class _Collector(GraphBuilder):
         self.line += len(lines)
         for kind, rows in kinds.items():
             self._open(self.files[-1], kind)
-            subjects, relations, objects = zip(*rows, strict=True) if rows else ((), (), ())
-            self.add_ids(
-                self.entities.intern_texts(subjects),
-                self.relations.intern_texts(relations),
-                self.entities.intern_texts(objects),
-            )
+            names = zip(*rows, strict=True) if rows else ((), (), ())
+            tables = (self.entities, self.relations, self.entities)
+            self.add_ids(*(table.intern_texts(column) for table, column in zip(tables, names, strict=True)))
             self._close(len(lines))
 
     # -- the end --------------------------------------------------------------------------------

@@ -85,20 +85,16 @@ def _may_replace(folder: Path) -> None:
     refuse_foreign(folder, foreign)
     roles = [manifest.role_of(entry.name) for entry in entries]
     if not (folder / manifest.MANIFEST).exists() and not any(role and role.method for role in roles):
-        raise OutputError(
-            f"`{folder}` is not replaced: it is no benchmark, as it has no `{manifest.MANIFEST}`",
-            hint="choose another folder, or remove it yourself",
-        )
+        message = f"`{folder}` is not replaced: it is no benchmark, as it has no `{manifest.MANIFEST}`"
+        raise OutputError(message, hint="choose another folder, or remove it yourself")
 
 
 def refuse_foreign(folder: Path, foreign: list[str]) -> None:
     """Refuse to replace a folder that also holds these files."""
     if foreign:
         shown = ", ".join(f"`{name}`" for name in foreign[:3]) + (", …" if len(foreign) > 3 else "")
-        raise OutputError(
-            f"`{folder}` is not replaced: it also holds {shown}",
-            hint="choose another folder, or move your files out of it",
-        )
+        hint = "choose another folder, or move your files out of it"
+        raise OutputError(f"`{folder}` is not replaced: it also holds {shown}", hint=hint)
 
 
 def _texts(benchmark: Benchmark) -> dict[str, str]:

@@ -33,6 +33,7 @@ from loginfer.kg import Triples
 from loginfer.kg.graph import Ids, Ints, Mask, grouped, member, merged_keys
 from loginfer.logic.rule import Rule
 from loginfer.logic.subrules import EDITS, Edit, is_own_complement, tears_apart
+from loginfer.progress import report_progress
 from loginfer.randomness import generator, hash_order, mixed_numbers, salt
 
 # How many candidates a slot looks at first, and then, if none of these was free.
@@ -242,8 +243,7 @@ def fill(search: NearMissSearch, slots: Slots, filled: Filled) -> None:
         requests = ways.requests(way, further, open_[slots.rule[open_] >= 0])
         if len(requests):
             _fill_requests(search, filled, requests, WAY_NUMBER[way], rank)
-        if context.progress:
-            context.progress("drawing near misses", int((filled.key >= 0).sum()), len(slots))
+        report_progress(context.progress, "drawing near misses", int((filled.key >= 0).sum()), len(slots))
 
 
 def _fill_requests(search: NearMissSearch, filled: Filled, requests: Requests, way: int, rank: Ints) -> None:

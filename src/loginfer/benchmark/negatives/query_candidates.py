@@ -28,13 +28,13 @@ from operator import or_
 
 import numpy as np
 
-from loginfer.benchmark.benchmark import offsets_of
 from loginfer.benchmark.program import set_bits, sub_rule
 from loginfer.engine import Engine
 from loginfer.engine.binding import relation_of
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import Ids, Ints, Keys, Mask, member, places_of
+from loginfer.kg.vocabulary import offsets_of
 from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Rule, Term
 
 # -- groups of sub-rules -------------------------------------------------------------------------------

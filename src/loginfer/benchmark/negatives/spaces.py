@@ -18,11 +18,11 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import offsets_of
 from loginfer.engine import Projection
 from loginfer.errors import LimitError
 from loginfer.kg import Triples
 from loginfer.kg.graph import Ids, Ints, Mask, TripleKeys, distinct_keys, member, merged_keys, places_of
+from loginfer.kg.vocabulary import offsets_of
 
 Bits: TypeAlias = npt.NDArray[np.uint64]
 Accept = Callable[[Triples], Mask]
@@ -231,13 +231,9 @@ def disjoint(rectangles: Sequence[Rectangle]) -> DisjointBlocks | None:
     if rows.cost[0] > MOST_COLUMNS:
         return None
     columns = rows.columns()
-    return DisjointBlocks(
-        rows.turned,
-        rows.ids[np.argsort(rows.classes, kind="stable")],
-        np.bincount(rows.classes, minlength=rows.count),
-        lower(columns),
-        np.bincount(upper(columns), minlength=rows.count),
-    )
+    ids = rows.ids[np.argsort(rows.classes, kind="stable")]
+    row_counts, column_counts = (np.bincount(of, minlength=rows.count) for of in (rows.classes, upper(columns)))
+    return DisjointBlocks(rows.turned, ids, row_counts, lower(columns), column_counts)
 
 
 def _of_two(first: Rectangle, second: Rectangle) -> DisjointBlocks:

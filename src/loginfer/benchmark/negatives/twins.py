@@ -32,6 +32,7 @@ from loginfer.kg import Triples
 from loginfer.kg.graph import Ids, Ints, Mask, grouped, member, places_of
 from loginfer.logic.rule import Atom, Constant, Rule, Variable
 from loginfer.logic.subrules import Edit, edits_of, tears_apart
+from loginfer.progress import report_progress
 from loginfer.randomness import generator, hash_order, salt
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -115,15 +116,13 @@ def pair(context: Context, side: Mask | None = None, rounds: int = len(CALIPERS)
     new = ~context.base.contains(context.conclusions["train"])
     conclusions = context.conclusions["train"][new]
     pool = _gather(context, conclusions)
-    if context.progress:
-        context.progress("comparing conclusions and near misses", 0, rounds)
+    report_progress(context.progress, "comparing conclusions and near misses", 0, rounds)
     battery = FeatureBattery(context.base, features_named(context.recipe.match))
     triples = [conclusions, keys.unpack(pool.key)]
     gathered = len(pool.key)
     head, candidate_head = (heads_of(context.kg, part) for part in triples)
-    chosen = _most_involved(
-        context, pool.key, _involvement(conclusions, triples[1], 0), head, candidate_head, 2 * _ENOUGH
-    )
+    counts = _involvement(conclusions, triples[1], 0)
+    chosen = _most_involved(context, pool.key, counts, head, candidate_head, 2 * _ENOUGH)
     pool, triples[1] = pool[chosen], triples[1][chosen]
     looks: list[Floats] = [battery.values(part) for part in triples]
     groups = [_groups(context, part, look, battery.names, side) for part, look in zip(triples, looks, strict=True)]
@@ -207,8 +206,7 @@ def _gather(context: Context, conclusions: Triples) -> _Pool:
                 parts = [part for part in requests if search.anchored(int(part[0][0])) == anchored]
                 if parts:
                     pool.add(search, _joined(parts), most if anchored else _FROM_ALL)
-            if context.progress:
-                context.progress("gathering near misses", len(pool.key), None)
+            report_progress(context.progress, "gathering near misses", len(pool.key), None)
     return pool[context.truth.negative(context.kg.keys.unpack(pool.key))]
 
 
@@ -347,8 +345,7 @@ def _pair_rounds(
             rows[which], odds[which], members[which] = rows[which][near], odds[which][near], members[which][near]
         first, second = _nearest_pairs(odds, members, rng)
         pairs = rows[0][first], rows[1][second]
-        if context.progress:
-            context.progress("comparing conclusions and near misses", turn + 1, rounds)
+        report_progress(context.progress, "comparing conclusions and near misses", turn + 1, rounds)
     return pairs or (rows[0][:0], rows[1][:0])
 
 

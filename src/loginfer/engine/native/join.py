@@ -344,12 +344,9 @@ _pair_buffers = _PairBuffers()
 
 def _marks(index: RelationIndex, plan: JoinPlan) -> kernels.Marks:
     blocks = np.zeros(8 * (index.entities // 2048 + 1), dtype=np.uint8)
-    return kernels.Marks(
-        np.zeros(256 * len(blocks), dtype=np.uint8),
-        blocks,
-        np.zeros(plan.trunk, dtype=np.int64),
-        np.zeros((plan.stamps, index.entities), dtype=np.int64),
-    )
+    values = np.zeros(256 * len(blocks), dtype=np.uint8)
+    serial, stamps = np.zeros(plan.trunk, dtype=np.int64), np.zeros((plan.stamps, index.entities), dtype=np.int64)
+    return kernels.Marks(values, blocks, serial, stamps)
 
 
 def _run_projection(index: RelationIndex, search: BodySearch, limit: int) -> tuple[Ids, Ids]:
@@ -406,10 +403,8 @@ def _steps(index: RelationIndex, bound: Bound, body: Body, plan: JoinPlan) -> in
 
 def too_many(size: int, limit: int) -> LimitError:
     """Return the error for a rule that concludes too much."""
-    return LimitError(
-        f"a rule has at least {size:,} conclusions; the limit is {limit:,}",
-        hint="add an atom that connects the head's variables, or raise the engine's `max_conclusions`",
-    )
+    hint = "add an atom that connects the head's variables, or raise the engine's `max_conclusions`"
+    return LimitError(f"a rule has at least {size:,} conclusions; the limit is {limit:,}", hint=hint)
 
 
 # More witnesses than this are not listed: they would fill the memory.
@@ -459,9 +454,8 @@ def witnesses(index: RelationIndex, bound: Bound, limit: int | None = None) -> I
         total = 2**63 - 1
     count = total if limit is None else min(limit, total)
     if count > MAX_WITNESSES:
-        raise LimitError(
-            f"a rule has {total:,} witnesses; at most {MAX_WITNESSES:,} can be listed", hint="give a limit"
-        )
+        hint = "give a limit"
+        raise LimitError(f"a rule has {total:,} witnesses; at most {MAX_WITNESSES:,} can be listed", hint=hint)
     ordered = total > max(count, _FEW_WITNESSES)
     search = BodySearch(index, body, plan_listing(body.shape, body.scales, ordered))
     rows = np.empty((count if ordered else total, variables), dtype=np.int32)

@@ -34,7 +34,7 @@ from loginfer.kg import KnowledgeGraph
 from loginfer.kg.graph import Ids, Keys, Mask, RelationIndex
 from loginfer.logic.rule import Rule
 from loginfer.logic.stratification import stratified
-from loginfer.progress import Progress
+from loginfer.progress import Progress, report_progress
 
 
 class Conclusions:
@@ -204,13 +204,8 @@ def _path(rule: Bound, store: GrowingGraph) -> PathBody | None:
         if members is None:
             return None
         nodes[order.index(max(atom.subject, atom.object))].append(members)
-    return PathBody(
-        rule,
-        tuple(PathEdge(store.pairs[atom.relation], inverse) for atom, inverse in steps),
-        tuple(tuple(node) for node in nodes),
-        tuple(tuple(node) for node in excluded),
-        ends_differ,
-    )
+    path = tuple(PathEdge(store.pairs[atom.relation], inverse) for atom, inverse in steps)
+    return PathBody(rule, path, tuple(map(tuple, nodes)), tuple(map(tuple, excluded)), ends_differ)
 
 
 def _is_edge(atom: BoundAtom) -> bool:
@@ -465,9 +460,8 @@ def _go_back(path: PathBody, store: GrowingGraph, masks: Masks, members: Ids, en
         on_the_way[members] = True
         masks[node + 1] = on_the_way
         edge = path.edges[node]
-        reached, _ = store.expand(
-            members.astype(np.int64), 0, store.entities, edge.pairs.adjacency(not edge.inverse), masks[node]
-        )
+        backward = edge.pairs.adjacency(not edge.inverse)
+        reached, _ = store.expand(members.astype(np.int64), 0, store.entities, backward, masks[node])
         members = reached.astype(np.int32)
     return members
 
@@ -483,11 +477,9 @@ def _go_forward(
     step_from = edge.pairs.delta_adjacency if step == part else edge.pairs.adjacency
     towards = step_from(edge.inverse)
     last = step == len(path.edges) - 1
-    first = 0
+    first, known = 0, known_pairs if last else None
     while first < len(frontier):
-        reached, first = store.expand(
-            frontier, first, KEYS_AT_A_TIME, towards, masks[step + 1], known_pairs if last else None
-        )
+        reached, first = store.expand(frontier, first, KEYS_AT_A_TIME, towards, masks[step + 1], known)
         if len(reached):
             yield from _go_forward(path, part, store, masks, known_pairs, reached, step + 1)
 
@@ -570,8 +562,7 @@ def _materialise(
                 f"{conclusions.total - added:,} until then, {added:,} more in round {rounds}",
                 hint="allow more rounds, or apply the rules once instead of to the fixpoint",
             )
-        if progress is not None:
-            progress(f"round {rounds}", conclusions.total, None)
+        report_progress(progress, f"round {rounds}", conclusions.total, None)
 
 
 def _apply(

@@ -451,9 +451,8 @@ class GrowingPairs:
         """Return the successors of each entity; predecessors with `inverse`."""
         neighbours = self._adjacency.get(inverse)
         if neighbours is None:
-            neighbours = self._adjacency[inverse] = Neighbours(
-                swap(self.keys, self.entities) if inverse else self.keys, self.entities
-            )
+            keys = swap(self.keys, self.entities) if inverse else self.keys
+            neighbours = self._adjacency[inverse] = Neighbours(keys, self.entities)
         return neighbours
 
     def delta_adjacency(self, inverse: bool) -> Neighbours:

@@ -30,7 +30,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from loginfer.engine.binding import Bound, BoundAtom, BoundNegation
+from loginfer.engine.binding import Bound, BoundAtom, BoundNegation, distinct
 from loginfer.kg.graph import FORWARD, INVERSE, Ints, RelationIndex
 
 # Columns of `JoinPlan.nodes`. They are compiled into `join_kernels`, whose cache does not see changes here.
@@ -613,14 +613,8 @@ def rename(bound: Bound, values: dict[int, int]) -> Bound:
             inequalities.append((min(a, b), max(a, b)))
     negations = (replace(n, subject=end(n.subject), object=end(n.object)) for n in bound.negations)
     head = BoundAtom(term(bound.head.subject), bound.head.relation, term(bound.head.object))
-    return Bound(
-        tuple(bound.variables[v] for v in kept),
-        tuple(dict.fromkeys(atoms)),
-        tuple(dict.fromkeys(inequalities)),
-        head,
-        empty,
-        tuple(dict.fromkeys(negations)),
-    )
+    variables = tuple(bound.variables[v] for v in kept)
+    return Bound(variables, distinct(atoms), distinct(inequalities), head, empty, distinct(negations))
 
 
 def restrict(bound: Bound, path: Sequence[int]) -> Bound:

@@ -20,7 +20,7 @@ but the largest ones are found from the sorted supports of the parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
@@ -39,7 +39,7 @@ from loginfer.kg import KnowledgeGraph
 from loginfer.kg.graph import Ids, Ints, Mask
 from loginfer.logic.patterns import symmetries
 from loginfer.logic.rule import Atom, Constant, Negation, Pattern, Template, Term, Variable
-from loginfer.progress import Progress
+from loginfer.progress import Progress, report_progress
 
 # How many values each column can have, by its name.
 Sizes = Mapping[int, int]
@@ -171,10 +171,8 @@ def total(factor: CountTable, drop: Sequence[int], sizes: Sizes) -> CountTable:
 def check_total(witnesses: float) -> None:
     """Raise `LimitError` if this many witnesses may be too many for an int64."""
     if witnesses >= LARGEST:
-        raise LimitError(
-            f"some bodies may have about {witnesses:.1e} witnesses, more than 64 bits can count",
-            hint="use a pattern with fewer atoms, or one whose parts are connected",
-        )
+        message = f"some bodies may have about {witnesses:.1e} witnesses, more than 64 bits can count"
+        raise LimitError(message, hint="use a pattern with fewer atoms, or one whose parts are connected")
 
 
 def _order(keys: Ints, span: int) -> Ints:
@@ -309,10 +307,8 @@ def product(parts: Sequence[CountTable], largest: int | None = None) -> tuple[Co
 def check_rows(rows: float) -> None:
     """Raise `LimitError` if there are too many combinations to write down."""
     if rows > PRODUCT_ROWS:
-        raise LimitError(
-            f"the unconnected parts of the pattern have about {rows:.1e} bodies together",
-            hint="ask for fewer (--top), or use a pattern whose parts are connected",
-        )
+        hint = "ask for fewer (--top), or use a pattern whose parts are connected"
+        raise LimitError(f"the unconnected parts of the pattern have about {rows:.1e} bodies together", hint=hint)
 
 
 def _pairs(left: CountTable, right: CountTable, largest: int | None) -> tuple[CountTable, bool]:
@@ -362,7 +358,7 @@ def eliminate(
     different: Iterable[Different],
     variables: int,
     sizes: Sizes,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> CountTable:
     """Return the product of the factors, summed over all variables: a factor over templates.
 
@@ -422,15 +418,13 @@ def eliminate(
                     continue
                 parts = []
                 for k, (low, high) in enumerate(blocks):
-                    if progress:
-                        progress(k, len(blocks))
+                    report_progress(progress, "counting bodies", k, len(blocks))
                     within = [_between(f, column, low, high) for f in factors]
                     parts.append(eliminate(within, pending, variables, sizes))
                 return _sum(parts, sizes)
         across = [(u, v) if u in left.columns else (v, u) for u, v in sorted(pending) if u in both and v in both]
-        joined = join(
-            left, right, sizes, drop=lonely, different=across, within=_third_side(left, right, rest, variables, sizes)
-        )
+        third = _third_side(left, right, rest, variables, sizes)
+        joined = join(left, right, sizes, drop=lonely, different=across, within=third)
         pending -= {(min(pair), max(pair)) for pair in across}
         factors = [*rest, joined]
 
@@ -487,9 +481,8 @@ def _excluded(
     renamed = {tuple(sorted(keep if n == drop else n for n in p)) for p in rest}
     if any(u == v for u, v in renamed):
         return plain
-    identified = eliminate(
-        [_identified(f, keep, drop) for f in factors], [(u, v) for u, v in renamed], variables, sizes
-    )
+    pairs = [(u, v) for u, v in renamed]
+    identified = eliminate([_identified(f, keep, drop) for f in factors], pairs, variables, sizes)
     return _sum([plain, CountTable(identified.columns, -identified.count)], sizes)
 
 
@@ -614,15 +607,13 @@ def rank_bodies(
         bodies to write them down.
     """
     if pattern.negations:
-        if progress:
-            progress(f"counting the bodies of `{pattern.name}`", 0, None)
+        report_progress(progress, f"counting the bodies of `{pattern.name}`", 0, None)
         return rank_general_negated(graph, pattern, top, progress)
     shape = recognise(pattern)
     if shape is None or len(graph.rels) > DENSE_LABELS:
         return rank_general(graph, pattern, top, progress)
     edges = edges_of(graph, loops=shape.name not in ("triangle", "diamond"))
-    if progress:
-        progress(f"counting the bodies of `{pattern.name}`", 0, None)
+    report_progress(progress, f"counting the bodies of `{pattern.name}`", 0, None)
     labels, support, all_counted = _count(pattern, shape.name, edges, top, complete, progress)
     # Column i of the result is for the i-th template, the kernel's columns are for the shape's edges.
     predicates = graph.rels[labels[:, list(shape.edges)]].astype(np.int32)
@@ -711,13 +702,8 @@ def rank_general_negated(
 
 def _count_part(query: _Query, columns: set[int], factors: list[CountTable], progress: Progress | None) -> CountTable:
     """Return the supports of a connected part of a pattern."""
-
-    def report(done: int, blocks: int) -> None:
-        if progress:
-            progress("counting bodies", done, blocks)
-
     different = [pair for pair in query.different if pair[0] in columns]
-    return eliminate(factors, different, query.variables, query.sizes, report)
+    return eliminate(factors, different, query.variables, query.sizes, progress)
 
 
 def _finish(
@@ -816,10 +802,8 @@ def _factor(
     if atom.subject == atom.object:
         keep &= triples[:, 0] == triples[:, 2]
     matching = triples[keep]
-    return CountTable(
-        {number: np.ascontiguousarray(matching[:, column]) for number, column in sorted(columns)},
-        np.ones(len(matching), dtype=np.int64),
-    )
+    columns_of = {number: np.ascontiguousarray(matching[:, column]) for number, column in sorted(columns)}
+    return CountTable(columns_of, np.ones(len(matching), dtype=np.int64))
 
 
 def _connected(query: _Query) -> list[tuple[set[int], list[CountTable]]]:

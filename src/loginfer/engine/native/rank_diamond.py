@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from loginfer.engine.native.rank_patterns import LabelledEdges, LabelledLists, busiest_first, fork_table, lists
 from loginfer.kernels import add_count, counter_items, grown_counter, kernel, lower_bound, new_counter
-from loginfer.progress import Progress
+from loginfer.progress import Progress, report_progress
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -109,8 +109,7 @@ def products(
     bounds = [0, *np.unique(steps).tolist(), len(first.start) - 1]
     added = 0
     for begin, end in pairwise(bounds):
-        if progress:
-            progress("counting two-paths", int(two_paths[begin]), total)
+        report_progress(progress, "counting two-paths", int(two_paths[begin]), total)
         slots, more = _add_products(first, second, begin, end, labels, number_of, limit, BUCKET_SIZE, slots, diagonal)
         added += more
     return slots, diagonal, added

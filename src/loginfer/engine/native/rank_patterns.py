@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from loginfer.kernels import add_count, counter_items, grown_counter, kernel, new_counter
 from loginfer.kg import KnowledgeGraph
+from loginfer.kg.vocabulary import offsets_of
 from loginfer.logic.rule import Pattern, Template, Variable
 
 # For each shape its edges, between variables 0, 1, …, and whether all variables must differ (else none).
@@ -159,9 +160,7 @@ def busiest_first(edges: LabelledEdges) -> LabelledEdges:
 
 def pointers(sorted_values: Ints, size: int) -> Longs:
     """Return int64[size + 1]: where each value's run begins in an ascending array."""
-    start = np.zeros(size + 1, dtype=np.int64)
-    np.cumsum(np.bincount(sorted_values, minlength=size), out=start[1:])
-    return start
+    return offsets_of(np.bincount(sorted_values, minlength=size))
 
 
 def lists(edges: LabelledEdges) -> tuple[LabelledLists, LabelledLists]:
@@ -312,17 +311,9 @@ def intersection_table(edges: LabelledEdges) -> tuple[Ints, Longs]:
 def chain_table(edges: LabelledEdges) -> tuple[Ints, Longs]:
     """Return int32[m, 3], labels (R, S, T), and Σ over (y, z) in S of in_R(y) · out_T(z)."""
     (in_labels, out_labels), (in_start, out_start) = _labels_by_vertex(edges)
-    by_label = np.argsort(edges.label, kind="stable")
-    keys, support = _chain(
-        pointers(edges.label, edges.labels),
-        edges.source[by_label],
-        edges.target[by_label],
-        in_start,
-        in_labels,
-        out_start,
-        out_labels,
-        edges.labels,
-    )
+    start, by_label = pointers(edges.label, edges.labels), np.argsort(edges.label, kind="stable")
+    source, target = edges.source[by_label], edges.target[by_label]
+    keys, support = _chain(start, source, target, in_start, in_labels, out_start, out_labels, edges.labels)
     n = max(edges.labels, 1)
     return np.stack([keys // n % n, keys // (n * n), keys % n], axis=1).astype(np.int32), support
 

@@ -59,10 +59,8 @@ class ReadOptions:
     def __post_init__(self) -> None:
         check_settings(self)
         if self.columns is not None and sorted(self.columns.replace("_", "")) != ["o", "r", "s"]:
-            raise InputError(
-                f"`{self.columns}` is no order of columns",
-                hint="give the letters s, r, o in the file's order, and _ for a column to skip",
-            )
+            hint = "give the letters s, r, o in the file's order, and _ for a column to skip"
+            raise InputError(f"`{self.columns}` is no order of columns", hint=hint)
         if self.delimiter is not None and (len(self.separator("")) != 1 or self.separator("") in '"\r\n\0'):
             raise InputError(f"{self.delimiter!r} is no delimiter", hint="give one character, `tab` or `space`")
 
@@ -506,10 +504,8 @@ class _Guard:
 
     def refuse(self, name: str, why: str) -> InputError:
         """Return the error for an entry that is not read."""
-        return InputError(
-            f"`{self.path}` is refused because of its entry `{name[:200]}`: {why}",
-            hint="unpack it yourself if you trust it, and give the folder",
-        )
+        hint = "unpack it yourself if you trust it, and give the folder"
+        return InputError(f"`{self.path}` is refused because of its entry `{name[:200]}`: {why}", hint=hint)
 
 
 def _tar_members(path: Path, guard: _Guard) -> Iterator[tuple[str, IO[bytes]]]:

@@ -302,15 +302,14 @@ def _texts(vocabulary: Vocabulary, position: str) -> Any:
     return _replaced(pc.if_else(pa.array(kinds == BRACKETED), bracketed, names), replacements)
 
 
-FORMAT = register_format(
-    Format(
-        name="ntriples",
-        endings=(".nt",),
-        description="RDF as N-Triples; written sorted, other names behind urn:loginfer:",
-        builder=rdf_builder,
-        read=read,
-        write=write,
-        looks_like=lambda head, line: line.strip().startswith(("<", "_:")) and line.strip().endswith("."),
-        rank=2,
-    )
+FORMAT = Format(
+    name="ntriples",
+    endings=(".nt",),
+    description="RDF as N-Triples; written sorted, other names behind urn:loginfer:",
+    builder=rdf_builder,
+    read=read,
+    write=write,
+    looks_like=lambda head, line: line.strip().startswith(("<", "_:")) and line.strip().endswith("."),
+    rank=2,
 )
+register_format(FORMAT)

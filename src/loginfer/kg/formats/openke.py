@@ -33,15 +33,13 @@ DIGITS = 10  # of LARGEST
 def files_with(source: Source) -> list[Source]:
     """Return a file of triples together with the files of names beside it."""
     if source.file_name in (ENTITIES, RELATIONS):
-        raise InputError(
-            f"`{source.path}` holds names, not triples", hint=f"give `{source.path.parent}`, or a file such as {TRAIN}"
-        )
+        hint = f"give `{source.path.parent}`, or a file such as {TRAIN}"
+        raise InputError(f"`{source.path}` holds names, not triples", hint=hint)
     beside = {path.name.lower(): path for path in source.path.parent.iterdir() if path.is_file()}
     missing = [name for name in (ENTITIES, RELATIONS) if name not in beside]
     if missing:
-        raise InputError(
-            f"`{source.path}` needs `{missing[0]}` beside it", hint="OpenKE's files belong together in one folder"
-        )
+        hint = "OpenKE's files belong together in one folder"
+        raise InputError(f"`{source.path}` needs `{missing[0]}` beside it", hint=hint)
     return [Source.of(beside[ENTITIES]), Source.of(beside[RELATIONS]), source]
 
 
@@ -83,9 +81,8 @@ def _read_names(source: Source, table: NameTable) -> npt.NDArray[np.int32]:
             if len(parts) != 2 or not parts[0] or not (digits := parts[1].strip()).isdigit():
                 raise InputError("expected a name and a number", where=where)
             if len(digits) > DIGITS or int(digits) >= count:
-                raise InputError(
-                    f"number {shown(digits)} is not below {count}, the count in the first line", where=where
-                )
+                message = f"number {shown(digits)} is not below {count}, the count in the first line"
+                raise InputError(message, where=where)
             if int(digits) in names:
                 raise InputError(f"number {int(digits)} is given twice", where=where)
             try:
@@ -180,16 +177,15 @@ def write_folder(graph: KnowledgeGraph, folder: Path) -> None:
         write_lines(stream, graph.triples[:, [0, 2, 1]], (digits, digits, digits), b" ", b"\n")
 
 
-FORMAT = register_format(
-    Format(
-        name="openke",
-        endings=("2id.txt",),
-        description="a folder with entity2id.txt, relation2id.txt, train2id.txt (head tail relation)",
-        read=read,
-        write_folder=write_folder,
-        files_with=files_with,
-        files_in=files_in,
-        files=f"{ENTITIES}, {RELATIONS} and {TRAIN}",
-        rank=0,
-    )
+FORMAT = Format(
+    name="openke",
+    endings=("2id.txt",),
+    description="a folder with entity2id.txt, relation2id.txt, train2id.txt (head tail relation)",
+    read=read,
+    write_folder=write_folder,
+    files_with=files_with,
+    files_in=files_in,
+    files=f"{ENTITIES}, {RELATIONS} and {TRAIN}",
+    rank=0,
 )
+register_format(FORMAT)

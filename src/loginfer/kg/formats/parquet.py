@@ -15,7 +15,7 @@ import numpy.typing as npt
 from loginfer.errors import InputError, LogInferError
 from loginfer.files import reading
 from loginfer.kg.formats.base import Format, ReadOptions, Source, Unpacked, columns_of_header, register_format
-from loginfer.progress import Progress
+from loginfer.progress import Progress, report_progress
 
 if TYPE_CHECKING:
     from loginfer.kg.formats.scan import GraphBuilder
@@ -119,15 +119,11 @@ def _read_file(file: ParquetFile, name: str, builder: GraphBuilder, progress: Pr
     columns = _columns(file.schema, name)
     done = 0
     for batch in file.batches(list(columns)):
-        subjects, relations, objects = _without_gaps([batch.column(c) for c in columns], name, done, builder)
-        builder.add_ids(
-            intern_strings(subjects, builder.entities),
-            intern_strings(relations, builder.relations),
-            intern_strings(objects, builder.entities),
-        )
+        names = _without_gaps([batch.column(c) for c in columns], name, done, builder)
+        tables = (builder.entities, builder.relations, builder.entities)
+        builder.add_ids(*map(intern_strings, names, tables))
         done += batch.num_rows
-        if progress:
-            progress(f"reading {name}", done, file.rows)
+        report_progress(progress, f"reading {name}", done, file.rows)
 
 
 def _columns(schema: Any, name: str) -> tuple[str, str, str]:
@@ -146,11 +142,9 @@ def triple_columns(names: Sequence[str], where: str) -> tuple[str, str, str]:
     """Return which of a file's columns are subject, relation and object."""
     roles = columns_of_header(names)
     if roles is None:
-        raise InputError(
-            "expected columns subject, relation, object, found " + ", ".join(f"`{c}`" for c in names[:10]),
-            where=where,
-            hint="also known: subject, predicate, object; s, r, o; s, p, o; head, relation, tail; h, r, t",
-        )
+        message = "expected columns subject, relation, object, found " + ", ".join(f"`{c}`" for c in names[:10])
+        hint = "also known: subject, predicate, object; s, r, o; s, p, o; head, relation, tail; h, r, t"
+        raise InputError(message, where=where, hint=hint)
     return names[roles.index("s")], names[roles.index("r")], names[roles.index("o")]
 
 
@@ -224,14 +218,13 @@ def strings_of(vocabulary: Vocabulary) -> Any:
     return words if len(vocabulary.data) >= 2**31 - 1 else words.cast(pa.string())
 
 
-FORMAT = register_format(
-    Format(
-        name="parquet",
-        endings=(".parquet",),
-        description="columns subject, relation, object (or s/p/o, head/relation/tail, h/r/t)",
-        read=read,
-        write=write,
-        looks_like=lambda head, line: head.startswith(b"PAR1"),
-        rank=4,
-    )
+FORMAT = Format(
+    name="parquet",
+    endings=(".parquet",),
+    description="columns subject, relation, object (or s/p/o, head/relation/tail, h/r/t)",
+    read=read,
+    write=write,
+    looks_like=lambda head, line: head.startswith(b"PAR1"),
+    rank=4,
 )
+register_format(FORMAT)

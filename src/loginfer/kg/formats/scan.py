@@ -476,11 +476,8 @@ class GraphBuilder:
     def bad(self, message: str, line: int | None = None, *, count: int = 1, hint: str | None = None) -> None:
         """Report statements that cannot be read: fail, or count them."""
         if not self.skip:
-            raise InputError(
-                message,
-                where=self.where(line),
-                hint=hint or "mend the line, or leave bad lines out with --on-error skip",
-            )
+            hint = hint or "mend the line, or leave bad lines out with --on-error skip"
+            raise InputError(message, where=self.where(line), hint=hint)
         self.skipped += count
         if len(self.examples) < EXAMPLES:
             self.examples.append(f"{self.where(line)}: {message}")
@@ -639,9 +636,8 @@ def line_chunks(stream: BinaryIO, where: str) -> Iterator[tuple[npt.NDArray[np.u
             buffer[filled : filled + PADDING] = b"\n" * PADDING
         elif end == 0:
             if size >= LONGEST_LINE:
-                raise InputError(
-                    f"a line is longer than {LONGEST_LINE // 2**20} MB", where=where, hint="is this a text file?"
-                )
+                hint = "is this a text file?"
+                raise InputError(f"a line is longer than {LONGEST_LINE // 2**20} MB", where=where, hint=hint)
             buffer = buffer[:filled] + bytearray(size + PADDING)
             size *= 2
             continue

@@ -19,15 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import OutputError
-from loginfer.kg.formats.base import (
-    Format,
-    ReadOptions,
-    Source,
-    check_text,
-    columns_of_header,
-    register_format,
-    split_compression,
-)
+from loginfer.kg.formats import base
 from loginfer.kg.graph import Triples
 from loginfer.kg.vocabulary import Vocabulary
 from loginfer.progress import Progress
@@ -43,7 +35,7 @@ _OTHER_DELIMITER = "if something else separates the columns, say so with --delim
 HEAD = 4096  # first bytes, by which text is told from binary files
 
 
-def text_chunks(source: Source, progress: Progress | None) -> Iterator[tuple[npt.NDArray[np.uint8], int, int]]:
+def text_chunks(source: base.Source, progress: Progress | None) -> Iterator[tuple[npt.NDArray[np.uint8], int, int]]:
     """Yield a text file as chunks of whole lines, see `line_chunks`."""
     from loginfer.kg.formats.scan import line_chunks
 
@@ -53,7 +45,7 @@ def text_chunks(source: Source, progress: Progress | None) -> Iterator[tuple[npt
         first = True
         for data, begin, end in line_chunks(stream, source.name):
             if first:
-                check_text(data[: min(end, HEAD)].tobytes(), source.name)
+                base.check_text(data[: min(end, HEAD)].tobytes(), source.name)
                 first = False
             yield data, begin, end
             if progress:
@@ -97,9 +89,9 @@ def write_lines(stream: BinaryIO, triples: Triples, columns: Sequence[Any], betw
 
 
 def read(
-    sources: Sequence[Source],
+    sources: Sequence[base.Source],
     builder: GraphBuilder,
-    options: ReadOptions,
+    options: base.ReadOptions,
     progress: Progress | None = None,
     *,
     quoted: bool = False,
@@ -142,7 +134,7 @@ def read(
             if header and number == 0:
                 first = data[begin : min(begin + HEAD, end)].tobytes().split(b"\n", 1)[0]
                 cells = first.decode(errors="replace").split("\t")
-                if (named := columns_of_header(cells)) is not None:
+                if (named := base.columns_of_header(cells)) is not None:
                     columns, begin = options.columns or named, begin + len(first) + 1
                     builder.line += 1
                     builder.notes.append(f"{source.name}: the first line is a header: {', '.join(cells).strip()}")
@@ -151,7 +143,7 @@ def read(
 
 
 def _csv_chunks(
-    source: Source, builder: GraphBuilder, separator: str, quoted: bool, progress: Progress | None
+    source: base.Source, builder: GraphBuilder, separator: str, quoted: bool, progress: Progress | None
 ) -> Iterator[tuple[npt.NDArray[np.uint8], int, int]]:
     """Yield rows as lines with tabs between the cells, as many lines as the file has.
 
@@ -185,18 +177,18 @@ def _csv_chunks(
 
 def has_header(path: Path) -> bool:
     """Say whether a TSV file begins with a header."""
-    if not path.is_file() or not split_compression(path.name)[0].lower().endswith(FORMAT.endings):
+    if not path.is_file() or not base.split_compression(path.name)[0].lower().endswith(FORMAT.endings):
         return False
-    with Source.of(path).open() as (stream, _):
+    with base.Source.of(path).open() as (stream, _):
         first = stream.read(HEAD).removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0]
-    return columns_of_header(first.decode(errors="replace").split("\t")) is not None
+    return base.columns_of_header(first.decode(errors="replace").split("\t")) is not None
 
 
 def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
     """Write a graph in the order of its triples, which is that of the names' bytes."""
     for vocabulary in (graph.entities, graph.relations):
         refuse_names(vocabulary, b"\t\n\r\0", "tab-separated columns")
-    if len(graph) and columns_of_header(graph.names(graph.triples[:1])[0]):
+    if len(graph) and base.columns_of_header(graph.names(graph.triples[:1])[0]):
         stream.write(b"subject\trelation\tobject\n")  # so that the first triple is not taken for a header
     write_lines(stream, graph.triples, (graph.entities, graph.relations, graph.entities), b"\t", b"\n")
 
@@ -224,31 +216,28 @@ def refuse_names(vocabulary: Vocabulary, forbidden: bytes, what: str) -> None:
         wrong[i] |= vocabulary[i].startswith("\ufeff")
     if wrong.any():
         name = vocabulary[int(np.flatnonzero(wrong)[0])]
-        raise OutputError(
-            f"{what} cannot hold the name {name!r}", hint="write N-Triples (.nt) or Parquet (.parquet) instead"
-        )
+        hint = "write N-Triples (.nt) or Parquet (.parquet) instead"
+        raise OutputError(f"{what} cannot hold the name {name!r}", hint=hint)
 
 
-FORMAT = register_format(
-    Format(
-        name="tsv",
-        endings=(".tsv", ".txt"),
-        description="tab-separated columns: subject, relation, object",
-        read=read,
-        write=write,
-        looks_like=lambda head, line: line.count("\t") >= 2,
-        rank=1,
-        has_columns=True,
-    )
+FORMAT = base.Format(
+    name="tsv",
+    endings=(".tsv", ".txt"),
+    description="tab-separated columns: subject, relation, object",
+    read=read,
+    write=write,
+    looks_like=lambda head, line: line.count("\t") >= 2,
+    rank=1,
+    has_columns=True,
 )
-CSV = register_format(
-    replace(
-        FORMAT,
-        name="csv",
-        endings=(".csv",),
-        description="comma-separated columns, quoted or not; another --delimiter if need be",
-        read=partial(read, quoted=True),
-        write=write_csv,
-        looks_like=lambda head, line: line.count(",") >= 2,
-    )
+base.register_format(FORMAT)
+CSV = replace(
+    FORMAT,
+    name="csv",
+    endings=(".csv",),
+    description="comma-separated columns, quoted or not; another --delimiter if need be",
+    read=partial(read, quoted=True),
+    write=write_csv,
+    looks_like=lambda head, line: line.count(",") >= 2,
 )
+base.register_format(CSV)

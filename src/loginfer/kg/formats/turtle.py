@@ -15,7 +15,7 @@ from loginfer.kg.formats import ntriples
 from loginfer.kg.formats.base import Format, ReadOptions, Source, check_text, register_format
 from loginfer.kg.formats.ntriples import name_of_term
 from loginfer.kg.formats.tsv import HEAD
-from loginfer.progress import Progress
+from loginfer.progress import Progress, report_progress
 
 if TYPE_CHECKING:
     from loginfer.kg.formats.scan import GraphBuilder
@@ -50,8 +50,7 @@ def read(
                 statements = _statements(document, written, prefix, form, builder)
                 while batch := list(islice(statements, BATCH)):
                     ntriples.scan_statements(batch, builder)
-                    if progress:
-                        progress(f"reading {source.name}", builder.statements, None)
+                    report_progress(progress, f"reading {source.name}", builder.statements, None)
         except SyntaxError as error:
             where = source.name if error.lineno is None else f"{source.name}, line {error.lineno}"
             raise InputError(_reason(error), where=where, hint="mend the file: it has no lines to skip") from error
@@ -114,18 +113,17 @@ def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
 
 _DECLARATIONS = ("@prefix", "@base", "prefix ", "base ")
 
-FORMAT = register_format(
-    Format(
-        name="turtle",
-        endings=(".ttl",),
-        description="RDF as Turtle",
-        builder=ntriples.rdf_builder,
-        read=read,
-        write=write,
-        looks_like=lambda head, line: line.strip().lower().startswith(_DECLARATIONS),
-        rank=3,
-    )
+FORMAT = Format(
+    name="turtle",
+    endings=(".ttl",),
+    description="RDF as Turtle",
+    builder=ntriples.rdf_builder,
+    read=read,
+    write=write,
+    looks_like=lambda head, line: line.strip().lower().startswith(_DECLARATIONS),
+    rank=3,
 )
+register_format(FORMAT)
 
 
 def _begins_with(beginnings: tuple[str, ...], head: bytes, line: str) -> bool:

@@ -146,17 +146,16 @@ def _looks_like(text: str) -> bool:
     return re.search(r"\s=>\s", f" {text} ") is not None
 
 
-AMIE = base.register_dialect(
-    base.Dialect(
-        name="amie",
-        about="AMIE lines, with or without their measures",
-        example="?a  <worksFor>  ?c  ?c  <partOf>  ?b   => ?a  <memberOf>  ?b",
-        comments=None,
-        read_directive=_directive,
-        read_statement=_read,
-        write_statement=_write,
-        looks_like=_looks_like,
-        keeps_scores=True,
-        rank=3,
-    )
+AMIE = base.Dialect(
+    name="amie",
+    about="AMIE lines, with or without their measures",
+    example="?a  <worksFor>  ?c  ?c  <partOf>  ?b   => ?a  <memberOf>  ?b",
+    comments=None,
+    read_directive=_directive,
+    read_statement=_read,
+    write_statement=_write,
+    looks_like=_looks_like,
+    keeps_scores=True,
+    rank=3,
 )
+base.register_dialect(AMIE)

@@ -111,9 +111,8 @@ def _write(scored: ScoredRule) -> str:
     base.refuse_all_but_atoms("AnyBURL", rule)
     for constant in rule.constants:
         if len(constant) < 2:
-            raise base.cannot_express(
-                "AnyBURL", f"the constant `{constant}`, which is shorter than two characters", rule
-            )
+            what = f"the constant `{constant}`, which is shorter than two characters"
+            raise base.cannot_express("AnyBURL", what, rule)
     names = _variable_names(rule)
 
     def part(atom: Atom) -> str:
@@ -156,16 +155,15 @@ def _looks_like(text: str) -> bool:
     return implied is not None and "(" in text[: implied.start()]
 
 
-ANYBURL = base.register_dialect(
-    base.Dialect(
-        name="anyburl",
-        about="AnyBURL and PyClause lines, with or without their columns",
-        example="1529\t470\t0.307\tmemberOf(X,Y) <= worksFor(X,A), partOf(A,Y)",
-        comments=None,
-        read_statement=_read,
-        write_statement=_write,
-        looks_like=_looks_like,
-        keeps_scores=True,
-        rank=2,
-    )
+ANYBURL = base.Dialect(
+    name="anyburl",
+    about="AnyBURL and PyClause lines, with or without their columns",
+    example="1529\t470\t0.307\tmemberOf(X,Y) <= worksFor(X,A), partOf(A,Y)",
+    comments=None,
+    read_statement=_read,
+    write_statement=_write,
+    looks_like=_looks_like,
+    keeps_scores=True,
+    rank=2,
 )
+base.register_dialect(ANYBURL)

@@ -201,11 +201,8 @@ class _Parser:
             return Variable(word)
         if TEMPLATE.match(word):
             if self.templates and not type_template:
-                scanner.fail(
-                    "a variable or a name",
-                    at=start,
-                    hint="templates stand for relations, and for types in type atoms: (x,type,_t)",
-                )
+                hint = "templates stand for relations, and for types in type atoms: (x,type,_t)"
+                scanner.fail("a variable or a name", at=start, hint=hint)
             return self.template(word, start)
         return Constant(self.expand(word))
 
@@ -285,18 +282,17 @@ def _looks_like(text: str) -> bool:
     return bool(begins) and ("->" in rest or "→" in rest)
 
 
-ARROW = base.register_dialect(
-    base.Dialect(
-        name="arrow",
-        about="LogInfer's own syntax",
-        example="(x,worksFor,y), (y,partOf,z), x != z -> (x,memberOf,z)",
-        endings=(".rules",),
-        comments="#",
-        read_directive=base.read_prefix,
-        read_statement=_read,
-        write_statement=_write,
-        looks_like=_looks_like,
-        keeps_scores=True,
-        rank=0,
-    )
+ARROW = base.Dialect(
+    name="arrow",
+    about="LogInfer's own syntax",
+    example="(x,worksFor,y), (y,partOf,z), x != z -> (x,memberOf,z)",
+    endings=(".rules",),
+    comments="#",
+    read_directive=base.read_prefix,
+    read_statement=_read,
+    write_statement=_write,
+    looks_like=_looks_like,
+    keeps_scores=True,
+    rank=0,
 )
+base.register_dialect(ARROW)

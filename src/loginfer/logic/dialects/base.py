@@ -204,9 +204,9 @@ def spell_variables(rule: Rule, spell: Callable[[str], str], allowed: re.Pattern
     return {v: names[v] for v in variables}
 
 
-def cannot_express(dialect: str, what: str, rule: Rule | Inequality, hint: str | None = None) -> InputError:
+def cannot_express(dialect: str, what: str, rule: Rule | Inequality) -> InputError:
     """Return the error for something that a dialect cannot write."""
-    return InputError(f"{dialect} cannot express {what}: `{rule}`", hint=hint)
+    return InputError(f"{dialect} cannot express {what}: `{rule}`")
 
 
 def refuse_all_but_atoms(dialect: str, rule: Rule) -> None:
@@ -342,11 +342,8 @@ def read_columns(text: str, where: str | None = None) -> tuple[Columns, int]:
     if not cells:
         return (None, None, None), 0
     if len(cells) != 3:
-        raise InputError(
-            f"{len(cells)} column{'' if len(cells) == 1 else 's'} before the rule, not three",
-            where=where,
-            hint="three or none: predictions, correct predictions, confidence",
-        )
+        message = f"{len(cells)} column{'' if len(cells) == 1 else 's'} before the rule, not three"
+        raise InputError(message, where=where, hint="three or none: predictions, correct predictions, confidence")
     for cell, name in zip(cells[:2], ("predictions", "correct predictions"), strict=True):
         if not _COUNT.fullmatch(cell):
             raise InputError(f"`{cell}` is no number of {name}", where=where)
@@ -377,10 +374,8 @@ def write_columns(scored: ScoredRule) -> str:
     if all(v is None for v in values):
         return ""
     if any(v is None for v in values):
-        raise InputError(
-            f"the columns need predictions, correct predictions and confidence: `{scored.rule}` lacks one",
-            hint="give all three or none",
-        )
+        message = f"the columns need predictions, correct predictions and confidence: `{scored.rule}` lacks one"
+        raise InputError(message, hint="give all three or none")
     return f"{scored.predictions}\t{scored.correct}\t{scored.confidence!r}\t"
 
 

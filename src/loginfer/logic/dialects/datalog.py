@@ -278,17 +278,16 @@ def _looks_like(text: str) -> bool:
     return head.endswith(")") and "(" in head and "?" not in head and "<=" not in text and "?" not in body
 
 
-DATALOG = base.register_dialect(
-    base.Dialect(
-        name="datalog",
-        about="Datalog with capital variables, as Prolog systems and RuDaS write it",
-        example="memberOf(X,Z) :- worksFor(X,Y), partOf(Y,Z), X != Z.",
-        endings=(".dl", ".pl", ".datalog"),
-        comments="%",
-        statements=base.full_stops("%", "\"'"),
-        read_statement=partial(read_rule, _SYNTAX),
-        write_statement=_write,
-        looks_like=_looks_like,
-        rank=5,
-    )
+DATALOG = base.Dialect(
+    name="datalog",
+    about="Datalog with capital variables, as Prolog systems and RuDaS write it",
+    example="memberOf(X,Z) :- worksFor(X,Y), partOf(Y,Z), X != Z.",
+    endings=(".dl", ".pl", ".datalog"),
+    comments="%",
+    statements=base.full_stops("%", "\"'"),
+    read_statement=partial(read_rule, _SYNTAX),
+    write_statement=_write,
+    looks_like=_looks_like,
+    rank=5,
 )
+base.register_dialect(DATALOG)

@@ -69,18 +69,17 @@ def _looks_like(text: str) -> bool:
     return head.endswith(")") and "(" in head and ("?" in head or "?" in body or not implied)
 
 
-NEMO = base.register_dialect(
-    base.Dialect(
-        name="nemo",
-        about="Nemo",
-        example="memberOf(?x, ?z) :- worksFor(?x, ?y), partOf(?y, ?z), ?x != ?z .",
-        endings=(".rls",),
-        comments="%",
-        statements=base.full_stops("%", '"'),
-        read_directive=_directive,
-        read_statement=partial(read_rule, _SYNTAX),
-        write_statement=_write,
-        looks_like=_looks_like,
-        rank=4,
-    )
+NEMO = base.Dialect(
+    name="nemo",
+    about="Nemo",
+    example="memberOf(?x, ?z) :- worksFor(?x, ?y), partOf(?y, ?z), ?x != ?z .",
+    endings=(".rls",),
+    comments="%",
+    statements=base.full_stops("%", '"'),
+    read_directive=_directive,
+    read_statement=partial(read_rule, _SYNTAX),
+    write_statement=_write,
+    looks_like=_looks_like,
+    rank=4,
 )
+base.register_dialect(NEMO)

@@ -84,27 +84,24 @@ def _part(part: BodyAtom, rule: Rule, names: dict[Variable, str]) -> str:
     return f"{term(part.subject, literals=False)} {iri(str(part.relation))} {term(part.object)}"
 
 
-SPARQL = register_dialect(
-    Dialect(
-        name="sparql",
-        about="SPARQL, a CONSTRUCT query for a rule (written only)",
-        example="CONSTRUCT { ?x <memberOf> ?z } WHERE { "
-        "?x <worksFor> ?y . ?y <partOf> ?z . FILTER(!sameTerm(?x, ?z)) }",
-        write_statement=lambda scored: rule_to_sparql(scored.rule),
-        rank=6,
-    )
+SPARQL = Dialect(
+    name="sparql",
+    about="SPARQL, a CONSTRUCT query for a rule (written only)",
+    example="CONSTRUCT { ?x <memberOf> ?z } WHERE { ?x <worksFor> ?y . ?y <partOf> ?z . FILTER(!sameTerm(?x, ?z)) }",
+    write_statement=lambda scored: rule_to_sparql(scored.rule),
+    rank=6,
 )
+register_dialect(SPARQL)
 
 
-SQL = register_dialect(
-    Dialect(
-        name="sql",
-        about="SQL, a query for the witnesses of a rule's body (written only)",
-        example="SELECT t0.s AS x, t0.o AS y FROM triples AS t0 WHERE t0.r = 'worksFor';",
-        write_statement=lambda scored: f"-- {scored.rule}\n{body_to_sql(scored.rule)};",
-        rank=7,
-    )
+SQL = Dialect(
+    name="sql",
+    about="SQL, a query for the witnesses of a rule's body (written only)",
+    example="SELECT t0.s AS x, t0.o AS y FROM triples AS t0 WHERE t0.r = 'worksFor';",
+    write_statement=lambda scored: f"-- {scored.rule}\n{body_to_sql(scored.rule)};",
+    rank=7,
 )
+register_dialect(SQL)
 
 
 # What a column of a factor stands for. Templates are columns too: of relations, or of types.

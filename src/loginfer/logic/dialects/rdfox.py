@@ -47,9 +47,8 @@ class _TripleReader:
             return [self.negation()]
         word = scanner.match(_OTHER)
         if word:
-            scanner.fail(
-                f"{_ATOM} or `FILTER(?X != ?Y)`", at=start, hint=f"`{word.group()}` is not part of the rule language"
-            )
+            hint = f"`{word.group()}` is not part of the rule language"
+            scanner.fail(f"{_ATOM} or `FILTER(?X != ?Y)`", at=start, hint=hint)
         return [self.atom(f"{_ATOM} or `FILTER(?X != ?Y)`")]
 
     def negation(self) -> Negation:
@@ -126,11 +125,8 @@ def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRu
     rule = read_clause(scanner, reader.atom, reader.part)
     for variable in rule.variables:
         if variable in reader.quantified:
-            raise InputError(
-                f"`{variable}` is quantified by `NOT EXISTS` and occurs in an atom of the body as well",
-                where=where,
-                hint="give it another name under `NOT EXISTS`",
-            )
+            message = f"`{variable}` is quantified by `NOT EXISTS` and occurs in an atom of the body as well"
+            raise InputError(message, where=where, hint="give it another name under `NOT EXISTS`")
     return ScoredRule(rule)
 
 
@@ -160,17 +156,16 @@ def _looks_like(text: str) -> bool:
     return head.startswith("[") or (head.rstrip(" .").endswith("]") and "[" in head)
 
 
-RDFOX = base.register_dialect(
-    base.Dialect(
-        name="rdfox",
-        about="RDFox Datalog",
-        example="[?x, :memberOf, ?z] :- [?x, :worksFor, ?y], [?y, :partOf, ?z], FILTER(?x != ?z) .",
-        endings=(".dlog",),
-        statements=base.full_stops("#", '"'),
-        read_directive=base.read_prefix,
-        read_statement=_read,
-        write_statement=_write,
-        looks_like=_looks_like,
-        rank=1,
-    )
+RDFOX = base.Dialect(
+    name="rdfox",
+    about="RDFox Datalog",
+    example="[?x, :memberOf, ?z] :- [?x, :worksFor, ?y], [?y, :partOf, ?z], FILTER(?x != ?z) .",
+    endings=(".dlog",),
+    statements=base.full_stops("#", '"'),
+    read_directive=base.read_prefix,
+    read_statement=_read,
+    write_statement=_write,
+    looks_like=_looks_like,
+    rank=1,
 )
+base.register_dialect(RDFOX)

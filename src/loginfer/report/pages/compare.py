@@ -205,14 +205,11 @@ def _check(a: Run, b: Run) -> None:
     about = [run.manifest["request"]["benchmark"] for run in (a, b)]
     if about[0]["sha256"] != about[1]["sha256"]:
         names = f"{a.benchmark} and {b.benchmark}" if a.benchmark != b.benchmark else f"two other {a.benchmark}"
-        raise InputError(
-            f"`{a.path}` and `{b.path}` are not about the same benchmark: {names}", hint="compare runs on one benchmark"
-        )
+        hint = "compare runs on one benchmark"
+        raise InputError(f"`{a.path}` and `{b.path}` are not about the same benchmark: {names}", hint=hint)
     if a.method != b.method:
-        raise InputError(
-            f"`{a.path}` and `{b.path}` have other negatives: {a.method or 'none'} and {b.method or 'none'}",
-            hint="evaluate one of them with `--negatives` of the other",
-        )
+        message = f"`{a.path}` and `{b.path}` have other negatives: {a.method or 'none'} and {b.method or 'none'}"
+        raise InputError(message, hint="evaluate one of them with `--negatives` of the other")
 
 
 def _labels(a: Cell, b: Cell) -> tuple[str, str]:

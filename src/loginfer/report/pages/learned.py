@@ -13,21 +13,8 @@ from loginfer.benchmark.benchmark import Origins
 from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES, QUERY, SOURCES
 from loginfer.logic.patterns import SHORT_NAMES
 from loginfer.logic.subrules import EDITS
-from loginfer.report import vega
+from loginfer.report import facts, vega
 from loginfer.report.collection import Cell
-from loginfer.report.facts import (
-    Groups,
-    ReportContext,
-    ShortcutFigure,
-    benchmark_labels,
-    grouped,
-    method_order,
-    method_words,
-    rounded,
-    rule_label,
-    share_text,
-    shortcut_figures,
-)
 from loginfer.report.paper import Answer, benchmark_parts, expressiveness, theory
 from loginfer.report.statistics import decisions_of
 from loginfer.report.values import Chart, Choice, DataFile, Page, Picker, Rows, headings
@@ -60,7 +47,7 @@ class Standing:
     method: str
     cell: Cell
     value: float
-    shortcut: ShortcutFigure | None
+    shortcut: facts.ShortcutFigure | None
 
     @property
     def best(self) -> float | None:
@@ -80,12 +67,12 @@ class Standing:
         return "learned" if round(self.value - self.best, 9) >= MARGIN else "not shown"
 
 
-def standings_of(context: ReportContext, groups: Groups) -> list[Standing]:
+def standings_of(context: facts.ReportContext, groups: facts.Groups) -> list[Standing]:
     """Return every system on every benchmark that has a balanced accuracy, in the report's order."""
     standings = []
     for group, methods in groups.items():
         for method, cells in methods.items():
-            shortcut = next(iter(shortcut_figures(context, next(iter(cells.values())).benchmark)), None)
+            shortcut = next(iter(facts.shortcut_figures(context, next(iter(cells.values())).benchmark)), None)
             for cell in cells.values():
                 value = cell.mean("balanced_accuracy")
                 if value is not None:
@@ -129,7 +116,7 @@ def rule_rows(cells: Sequence[Cell]) -> dict[str, Any]:
                     (
                         cell.system,
                         counts["rule"],
-                        rule_label(counts["rule"]),
+                        facts.rule_label(counts["rule"]),
                         conclusions,
                         round(recall, 4),
                         negatives,
@@ -155,7 +142,7 @@ _SOURCE_NAMES = {"sub-rule": "sub-rule", "position": "other constant", "relevanc
 KINDS = (CONCLUSIONS, *EDIT_NAMES.values(), *_SOURCE_NAMES.values(), "other")
 
 
-def edit_rows(context: ReportContext, name: str, cells: Sequence[Cell]) -> dict[str, Any]:
+def edit_rows(context: facts.ReportContext, name: str, cells: Sequence[Cell]) -> dict[str, Any]:
     """Return for each system the shares of conclusions and of each kind of negatives that it accepts.
 
     No rows without the benchmark's folder, or where the origins of its negatives are not known.
@@ -207,12 +194,12 @@ def slope_chart(standings: Sequence[Standing], groups: Sequence[str], methods: S
     rows: list[tuple[Any, ...]] = []
     seen: set[tuple[str, str]] = set()
     for s in standings:
-        over = rounded(s.over)
+        over = facts.rounded(s.over)
         about = _about_shortcut(s)
-        rows.append((s.group, "system", s.cell.system, s.method, rounded(s.value), _twins(s), over, *about))
+        rows.append((s.group, "system", s.cell.system, s.method, facts.rounded(s.value), _twins(s), over, *about))
         if s.best is not None and (s.group, s.method) not in seen:
             seen.add((s.group, s.method))
-            rows.append((s.group, "shortcut", SHORTCUT, s.method, rounded(s.best), None, None, *about))
+            rows.append((s.group, "shortcut", SHORTCUT, s.method, facts.rounded(s.best), None, None, *about))
     bottom = _bottom([row[4] for row in rows])
     labels = {place: at for group in groups for place, at in _label_heights(rows, group, bottom).items()}
     return Chart(
@@ -236,12 +223,12 @@ def slope_chart(standings: Sequence[Standing], groups: Sequence[str], methods: S
 
 def _label_heights(rows: Sequence[tuple[Any, ...]], group: str, bottom: float) -> dict[tuple[str, str, str], float]:
     """Return where the names of a group's lines stand, at their last points and so far apart that one can read them."""
-    last = {row[2]: row for row in sorted(rows, key=lambda row: method_order(row[3])) if row[0] == group}
+    last = {row[2]: row for row in sorted(rows, key=lambda row: facts.method_order(row[3])) if row[0] == group}
     heights: dict[tuple[str, str, str], float] = {}
     lowest = 1.0 + _LABEL * (1 - bottom)
-    for row in sorted(last.values(), key=lambda row: (method_order(row[3]), -row[4])):
+    for row in sorted(last.values(), key=lambda row: (facts.method_order(row[3]), -row[4])):
         lowest = min(row[4], lowest - _LABEL * (1 - bottom))
-        heights[row[0], row[2], row[3]] = rounded(lowest) or 0.0
+        heights[row[0], row[2], row[3]] = facts.rounded(lowest) or 0.0
     return heights
 
 
@@ -257,7 +244,7 @@ def _about_shortcut(standing: Standing) -> tuple[str | None, str | None]:
 
 
 def _twins(standing: Standing) -> float | None:
-    return rounded(standing.cell.mean("twin_accuracy"))
+    return facts.rounded(standing.cell.mean("twin_accuracy"))
 
 
 def _twin_heading(standings: Sequence[Standing]) -> dict[str, str]:
@@ -324,8 +311,8 @@ def margin_chart(standings: Sequence[Standing], groups: Sequence[str], methods: 
                  systems: Sequence[str]) -> Chart:  # fmt: skip
     """Return by how much each system is above the best shortcut, for one method at a time."""
     rows = [
-        (s.method, s.cell.system, s.group, rounded(s.over), rounded(s.value), _twins(s), rounded(s.best),
-         *_about_shortcut(s))
+        (s.method, s.cell.system, s.group, facts.rounded(s.over), facts.rounded(s.value), _twins(s),
+         facts.rounded(s.best), *_about_shortcut(s))
         for s in standings
         if s.over is not None
     ]  # fmt: skip
@@ -354,7 +341,7 @@ def margin_chart(standings: Sequence[Standing], groups: Sequence[str], methods: 
                  best="its balanced accuracy", interval="its 95 % interval"),
         "Balanced accuracy of the system minus that of the best shortcut, in points. The oracle shows how "
         "much there is to gain.",
-        (Choice("method", "negatives", tuple((m, method_words(m)) for m in methods if m in present)),),
+        (Choice("method", "negatives", tuple((m, facts.method_words(m)) for m in methods if m in present)),),
         packed=("method", "system", "group", "shortcut", "interval"),
     )  # fmt: skip
 
@@ -419,16 +406,16 @@ def edit_chart(systems: Sequence[str]) -> Chart:
     )
 
 
-def pages(context: ReportContext) -> Iterator[Page | DataFile]:
+def pages(context: facts.ReportContext) -> Iterator[Page | DataFile]:
     """Make the page and its data, if some benchmark has near misses or several kinds of negatives."""
-    groups = grouped(context.collection)
+    groups = facts.grouped(context.collection)
     if not any(len(methods) > 1 or {*methods} & {*NEAR_MISSES.names} for methods in groups.values()):
         return
     standings = standings_of(context, groups)
     if not standings:
         return
     options: list[tuple[str, str]] = []
-    labels = benchmark_labels(context.collection.benchmark_names)
+    labels = facts.benchmark_labels(context.collection.benchmark_names)
     edits = False
     for benchmark in [] if context.collection.light else _detailed_benchmarks(groups):
         path = context.data_file("learned", benchmark)
@@ -439,7 +426,7 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     yield _page(context, groups, standings, options, edits)
 
 
-def _detailed_benchmarks(groups: Groups) -> list[str]:
+def _detailed_benchmarks(groups: facts.Groups) -> list[str]:
     """Return the benchmarks that are shown rule by rule: for each group its hardest negatives first."""
     benchmarks = []
     for methods in groups.values():
@@ -449,7 +436,7 @@ def _detailed_benchmarks(groups: Groups) -> list[str]:
     return list(dict.fromkeys(benchmarks))
 
 
-def _benchmark_data(context: ReportContext, benchmark: str) -> dict[str, Any]:
+def _benchmark_data(context: facts.ReportContext, benchmark: str) -> dict[str, Any]:
     cells = context.collection.of_benchmark(benchmark)
     edits = edit_rows(context, benchmark, cells)
     missing = "" if edits["rows"] else " Where its negatives came from is not known: give its folder, too."
@@ -460,16 +447,16 @@ def _benchmark_data(context: ReportContext, benchmark: str) -> dict[str, Any]:
 
 
 def _page(
-    context: ReportContext,
-    groups: Groups,
+    context: facts.ReportContext,
+    groups: facts.Groups,
     standings: Sequence[Standing],
     options: Sequence[tuple[str, str]],
     edits: bool,
 ) -> Page:
     present = {s.cell.system for s in standings}
     systems = [name for name in context.collection.systems if name in present]
-    methods = sorted({s.method for s in standings}, key=method_order)
-    first = sorted(methods, key=lambda method: (method != hardest(methods), method_order(method)))
+    methods = sorted({s.method for s in standings}, key=facts.method_order)
+    first = sorted(methods, key=lambda method: (method != hardest(methods), facts.method_order(method)))
     names = [group for group in groups if any(s.group == group for s in standings)]
     # A line needs two ends.
     several = [group for group in names if len(groups[group]) > 1]
@@ -540,8 +527,8 @@ def _cell(standing: Standing | None, pattern: str) -> dict[str, str] | None:
     return {
         "class": colour,
         "can": answer.can,
-        "value": share_text(standing.value),
-        "over": share_text(standing.over, sign=True),
+        "value": facts.share_text(standing.value),
+        "over": facts.share_text(standing.over, sign=True),
         "meaning": meaning,
         "why": f"{answer.why} ({answer.source})",
     }

@@ -9,17 +9,8 @@ from loginfer.errors import InputError
 from loginfer.evaluation.diagnosis import LEAST, VERDICTS
 from loginfer.evaluation.rule_recovering import RecoveryFigures
 from loginfer.evaluation.runs import WEIGHTS
-from loginfer.report import vega
+from loginfer.report import facts, vega
 from loginfer.report.collection import Cell
-from loginfer.report.facts import (
-    ReportContext,
-    benchmark_facts,
-    benchmark_labels,
-    diagnosis_of,
-    entry_of,
-    rounded,
-    rule_label,
-)
 from loginfer.report.paper import paper_recovery
 from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
 
@@ -34,13 +25,13 @@ Recovered = Sequence[tuple[Cell, RecoveryFigures]]
 
 def keeps_rules(cell: Cell) -> bool:
     """Say whether a cell's system may have kept rules; of an unregistered system, whether it kept anything."""
-    entry = entry_of(cell.name)
+    entry = facts.entry_of(cell.name)
     if entry is None or entry.kind == "plug-in":
         return (cell.first.path / WEIGHTS).is_file()
     return entry.kind not in _NO_RULES
 
 
-def recover(context: ReportContext, cell: Cell) -> RecoveryFigures:
+def recover(context: facts.ReportContext, cell: Cell) -> RecoveryFigures:
     """Compare the rules of a cell's first run with the benchmark's, as `loginfer rules analyse` does.
 
     Sub-rules are left out: for rules with large bodies they would take minutes.
@@ -101,13 +92,13 @@ def rule_rows(diagnosed: Diagnosed, supports: Mapping[str, int] | None) -> dict[
                 (
                     cell.system,
                     rule["rule"],
-                    rule_label(rule["rule"]),
+                    facts.rule_label(rule["rule"]),
                     rule["verdict"],
                     size,
                     rule["conclusions"],
-                    rounded(rule["recall"], 4),
-                    rounded(worst, 4),
-                    NO_RATE if worst is None else rounded(worst, 4),
+                    facts.rounded(rule["recall"], 4),
+                    facts.rounded(worst, 4),
+                    NO_RATE if worst is None else facts.rounded(worst, 4),
                     None if size is None else max(size, NO_SUPPORT),
                 )
             )
@@ -120,14 +111,14 @@ def shortcut_rows(diagnosed: Diagnosed) -> dict[str, Any]:
         (
             cell.system,
             rule["rule"],
-            rule_label(rule["rule"]),
+            facts.rule_label(rule["rule"]),
             rule["verdict"],
             shortcut["shortcut"],
-            rule_label(shortcut["shortcut"]),
+            facts.rule_label(shortcut["shortcut"]),
             shortcut["kind"],
             shortcut["witnesses"],
             shortcut["predicted"],
-            rounded(shortcut["false_positive_rate"], 4),
+            facts.rounded(shortcut["false_positive_rate"], 4),
         )
         for cell, diagnosis in diagnosed
         for rule, shortcut in sorted(
@@ -150,12 +141,9 @@ def _log(field: str, title: str) -> dict[str, Any]:
     """Return the position on a logarithmic scale, where zeros are drawn at one half."""
     values = [0.5, *(digit * 10**power for power in range(10) for digit in (1, 3))]
     label = "datum.value < 1 ? '0' : format(datum.value, '~s')"
-    return vega.quantity(
-        field,
-        title=f"{title} (log scale)",
-        scale={"type": "log", "nice": False, "padding": 12},
-        axis={"values": values, "labelExpr": label, "labelOverlap": "greedy"},
-    )
+    scale = {"type": "log", "nice": False, "padding": 12}
+    axis = {"values": values, "labelExpr": label, "labelOverlap": "greedy"}
+    return vega.quantity(field, title=f"{title} (log scale)", scale=scale, axis=axis)
 
 
 # -- verdicts -----------------------------------------------------------------------------------
@@ -249,12 +237,9 @@ def recall_chart(systems: Sequence[str], size: str) -> Chart:
 def rule_or_shortcut_chart(systems: Sequence[str], size: str) -> Chart:
     """Return the recall of each rule against the false positives on its worst shortcut; rows are loaded."""
     label = "datum.value < 0 ? 'none' : format(datum.value, '.0%')"
-    rate = vega.quantity(
-        "shown",
-        title="false-positive rate",
-        scale={"domain": [-0.12, 1.02], "nice": False},
-        axis={"values": [-0.08, 0, 0.2, 0.4, 0.6, 0.8, 1], "labelExpr": label},
-    )
+    scale = {"domain": [-0.12, 1.02], "nice": False}
+    axis = {"values": [-0.08, 0, 0.2, 0.4, 0.6, 0.8, 1], "labelExpr": label}
+    rate = vega.quantity("shown", title="false-positive rate", scale=scale, axis=axis)
     limit = {
         "data": {"values": [{"y": 0.5}]},
         "mark": {"type": "rule", "strokeDash": [4, 4], "color": vega.GREY},
@@ -359,16 +344,16 @@ def recovery_chart(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]
     )
 
 
-def pages(context: ReportContext) -> Iterator[Page | DataFile]:
+def pages(context: facts.ReportContext) -> Iterator[Page | DataFile]:
     """Yield the files that the page loads, benchmark by benchmark, then the page."""
-    labels = benchmark_labels(context.collection.benchmark_names)
+    labels = facts.benchmark_labels(context.collection.benchmark_names)
     verdicts: list[tuple[Cell, Mapping[str, Any]]] = []
     options: list[tuple[str, str]] = []
     recovered: list[tuple[Cell, RecoveryFigures]] = []
     notes: list[str] = []
     for benchmark in context.collection.benchmark_names:
         cells = context.collection.of_benchmark(benchmark)
-        diagnosed = [(cell, diagnosis) for cell in cells if (diagnosis := diagnosis_of(cell)).get("rules")]
+        diagnosed = [(cell, diagnosis) for cell in cells if (diagnosis := facts.diagnosis_of(cell)).get("rules")]
         if diagnosed:
             path = context.data_file("rules", benchmark)
             options.append((labels[benchmark], path))
@@ -385,8 +370,8 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
         yield _page(context, labels, verdicts, options, recovered, notes)
 
 
-def _benchmark_data(context: ReportContext, benchmark: str, diagnosed: Diagnosed) -> dict[str, Any]:
-    supports = benchmark_facts(context, benchmark).supports
+def _benchmark_data(context: facts.ReportContext, benchmark: str, diagnosed: Diagnosed) -> dict[str, Any]:
+    supports = facts.benchmark_facts(context, benchmark).supports
     rules = rule_rows(diagnosed, supports)
     verdicts = [rule["verdict"] for _, diagnosis in diagnosed for rule in diagnosis["rules"]]
     untested = verdicts.count("untested")
@@ -402,7 +387,7 @@ def _benchmark_data(context: ReportContext, benchmark: str, diagnosed: Diagnosed
 
 
 def _page(
-    context: ReportContext,
+    context: facts.ReportContext,
     labels: Mapping[str, str],
     diagnosed: Diagnosed,
     options: Sequence[tuple[str, str]],
@@ -438,7 +423,7 @@ def _verdicts(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]) -> 
 # -- mined rules --------------------------------------------------------------------------------
 
 
-def _mined_chart(context: ReportContext, recovered: Recovered, labels: Mapping[str, str]) -> Chart:
+def _mined_chart(context: facts.ReportContext, recovered: Recovered, labels: Mapping[str, str]) -> Chart:
     rows = []
     for cell, figures in recovered:
         shares = (
@@ -458,7 +443,7 @@ def _mined_chart(context: ReportContext, recovered: Recovered, labels: Mapping[s
     return recovery_chart(Rows.of(fields, rows), systems, benchmarks)
 
 
-def _mined_table(context: ReportContext, recovered: Recovered, labels: Mapping[str, str]) -> Grid:
+def _mined_table(context: facts.ReportContext, recovered: Recovered, labels: Mapping[str, str]) -> Grid:
     shares = ("ε_ent", "one step", "random heads", "paper's ε_ent", "ε_cont", "paper's ε_cont")
     heads = (*columns("link", "benchmark", "system"), *columns("number", "mined rules"), *columns("share", *shares))
     rows = tuple(

@@ -11,28 +11,9 @@ import numpy as np
 
 from loginfer.benchmark.negatives.methods import NEAR_MISSES, POSITION
 from loginfer.evaluation.diagnosis import spearman
-from loginfer.reproduction.claims.paper import (
-    ACCURACY,
-    EIGHT,
-    HIGH,
-    POORLY,
-    STRONG,
-    ClaimCheck,
-    Comparison,
-    Judgement,
-    above,
-    as_figures,
-    at_least,
-    better_than_baseline,
-    gain_of_rules,
-    judge,
-    mean_of,
-    poor,
-    simple_above_complex,
-    strong_on_hierarchy,
-)  # fmt: skip
+from loginfer.reproduction.claims import paper
 from loginfer.reproduction.figures import Figures
-from loginfer.reproduction.planning import EVIDENCE, benchmarks_of, title
+from loginfer.reproduction.planning import EVIDENCE, benchmarks_of, data, title
 
 # The kinds of negatives on which every conclusion is tested.
 COMPARED = (POSITION.name, *NEAR_MISSES.names)
@@ -70,11 +51,11 @@ class Case:
 
     def mean(self, system: str, group: str, negatives: str | None = None) -> float | None:
         """Return the balanced accuracy of a system."""
-        return self.figures.mean(system, self.name(group, negatives), ACCURACY)
+        return self.figures.mean(system, self.name(group, negatives), paper.ACCURACY)
 
     def mean_over(self, systems: Sequence[str], groups: Sequence[str]) -> float | None:
         """Return the mean over systems and benchmarks; None unless all figures are there."""
-        return mean_of(self.figures, systems, [self.name(group) for group in groups])
+        return paper.mean_of(self.figures, systems, [self.name(group) for group in groups])
 
     def shortcut(self, group: str) -> float | None:
         """Return what the best shortcut reaches."""
@@ -111,7 +92,7 @@ class Conclusion:
     number: str
     text: str
     test: str
-    checks: Callable[[Case], list[ClaimCheck]]
+    checks: Callable[[Case], list[paper.ClaimCheck]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +100,7 @@ class Answer:
     """A question with the judgement for each kind of negatives."""
 
     question: Conclusion
-    judgements: dict[str, Judgement]
+    judgements: dict[str, paper.Judgement]
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -130,7 +111,7 @@ class Answer:
             "test": question.test,
             "verdicts": {negatives: j.verdict for negatives, j in self.judgements.items()},
             "explanations": {negatives: j.explanation for negatives, j in self.judgements.items()},
-            "figures": {negatives: as_figures(j) for negatives, j in self.judgements.items()},
+            "figures": {negatives: paper.as_figures(j) for negatives, j in self.judgements.items()},
         }
 
 
@@ -148,147 +129,94 @@ def answers(figures: Figures, groups: Sequence[str]) -> list[Answer]:
     present = {*benchmarks_of(EVIDENCE), *figures.shortcuts}
     cases = [Case(figures, tuple(g for g in groups if f"LogInfer-{g}-{kind}" in present), kind) for kind in COMPARED]
     return [
-        Answer(question, {case.negatives: judge(question.checks(case)) for case in cases}) for question in QUESTIONS
+        Answer(question, {case.negatives: paper.judge(question.checks(case)) for case in cases})
+        for question in QUESTIONS
     ]
 
 
 # -- the conclusions --------------------------------------------------------------------------------
 
 
-def _learned(case: Case) -> list[ClaimCheck]:
+def _learned(case: Case) -> list[paper.ClaimCheck]:
     compared = []
     for group in case.groups:
-        for system in EIGHT:
+        for system in paper.EIGHT:
             on_pa, accuracy, best = case.mean(system, group, "pa"), case.mean(system, group), case.shortcut(group)
             name = f"{title(system)} on {group}"
             if on_pa is None:
-                compared.append(Comparison(name))
-            elif round(100 * on_pa, 6) >= HIGH:
-                compared.append(above(name, accuracy, best, CLEARLY))
-    return [ClaimCheck("Clearly above the best shortcut", tuple(compared))]
+                compared.append(paper.Comparison(name))
+            elif round(100 * on_pa, 6) >= paper.HIGH:
+                compared.append(paper.above(name, accuracy, best, CLEARLY))
+    return [paper.ClaimCheck("Clearly above the best shortcut", tuple(compared))]
 
 
-def _baseline(case: Case) -> list[ClaimCheck]:
-    return [better_than_baseline(case.figures, case.of(), ACCURACY, GAIN)]
+def _baseline(case: Case) -> list[paper.ClaimCheck]:
+    return [paper.better_than_baseline(case.figures, case.of(), paper.ACCURACY, GAIN)]
 
 
-def _simple_and_complex(case: Case) -> list[ClaimCheck]:
+def _simple_and_complex(case: Case) -> list[paper.ClaimCheck]:
     def of(graph: str, patterns: Sequence[str]) -> list[str]:
         return [name for group, name in case.of(*patterns).items() if group.startswith(f"{graph}-")]
 
     groups = {graph: (of(graph, SIMPLE), of(graph, COMPLEX)) for graph in case.graphs}
-    return [simple_above_complex(case.figures, groups, GAIN)]
+    return [paper.simple_above_complex(case.figures, groups, GAIN)]
 
 
-def _rule_based(case: Case) -> list[ClaimCheck]:
-    return gain_of_rules(case.figures, case.of(*SIMPLE), case.of(*COMPLEX), GAIN, GAIN)
+def _rule_based(case: Case) -> list[paper.ClaimCheck]:
+    return paper.gain_of_rules(case.figures, case.of(*SIMPLE), case.of(*COMPLEX), GAIN, GAIN)
 
 
-def _poor(case: Case, system: str, pattern: str) -> list[ClaimCheck]:
+def _poor(case: Case, system: str, pattern: str) -> list[paper.ClaimCheck]:
     comparisons = [
-        above(
+        paper.above(
             f"{title(system)} and the best shortcut on {group}", case.mean(system, group), case.shortcut(group), CLEARLY
         )
         for group in case.of(pattern)
     ]
     return [
-        ClaimCheck(f"{title(system)} poor", poor(case.figures, system, case.of(pattern))),
-        ClaimCheck("Not clearly above the best shortcut", tuple(comparison.negated() for comparison in comparisons)),
+        paper.ClaimCheck(f"{title(system)} poor", paper.poor(case.figures, system, case.of(pattern))),
+        paper.ClaimCheck("Not clearly above the best shortcut", tuple(c.negated() for c in comparisons)),
     ]
 
 
-def _strong(case: Case) -> list[ClaimCheck]:
-    return [strong_on_hierarchy(case.figures, case.of("hier"))]
+def _strong(case: Case) -> list[paper.ClaimCheck]:
+    return [paper.strong_on_hierarchy(case.figures, case.of("hier"))]
 
 
-def _order(case: Case) -> list[ClaimCheck]:
+def _order(case: Case) -> list[paper.ClaimCheck]:
     compared = []
     for group in case.groups:
-        pairs = [(case.mean(system, group, "pa"), case.mean(system, group)) for system in EIGHT]
+        pairs = [(case.mean(system, group, "pa"), case.mean(system, group)) for system in paper.EIGHT]
         complete = [(a, b) for a, b in pairs if a is not None and b is not None]
         if len(complete) < len(pairs):
-            compared.append(Comparison(group))
+            compared.append(paper.Comparison(group))
             continue
         first, second = (np.array(values) for values in zip(*complete, strict=True))
         # Figures are compared as they are shown.
         rho = spearman(np.round(100 * first, 1), np.round(100 * second, 1))
         text = "all alike" if rho is None else f"ρ = {rho:.2f}"
-        compared.append(Comparison(group, text, rho is not None and rho >= SAME_ORDER))
-    return [ClaimCheck("The same order of systems", tuple(compared))]
+        compared.append(paper.Comparison(group, text, rho is not None and rho >= SAME_ORDER))
+    return [paper.ClaimCheck("The same order of systems", tuple(compared))]
 
 
-def _high(case: Case) -> list[ClaimCheck]:
-    values = [at_least(group, case.mean_over(EIGHT, [group]), HIGH) for group in case.of(*SIMPLE)]
-    return [ClaimCheck("High on average", tuple(values))]
+def _high(case: Case) -> list[paper.ClaimCheck]:
+    values = [paper.at_least(group, case.mean_over(paper.EIGHT, [group]), paper.HIGH) for group in case.of(*SIMPLE)]
+    return [paper.ClaimCheck("High on average", tuple(values))]
 
 
-QUESTIONS = (
-    Conclusion(
-        "1",
-        "Where systems score high on position-aware negatives, they have learned the pattern.",
-        f"For each graph and pattern, and each of the eight systems with at least {HIGH:g} % on pa: its "
-        f"balanced accuracy is at least {CLEARLY:g} points above that of the best shortcut. Where a shortcut "
-        f"has more than {100 - CLEARLY:g} %, nobody can be: such negatives cannot show it. The paper does "
-        "not say this in so many words; its tables are read so.",
-        _learned,
-    ),
-    Conclusion(
-        "2",
-        "Systems are good at simple patterns (symmetry, inversion, hierarchy).",
-        f"The mean balanced accuracy over the eight systems is at least {HIGH:g} % for each graph and simple "
-        "pattern. Another reading of its tables.",
-        _high,
-    ),
-    Conclusion(
-        "3",
-        "All systems clearly outperform the baseline SimpBL.",
-        f"The balanced accuracy of each of the eight is at least {GAIN:g} point above that of SimpBL, for "
-        "each graph and pattern.",
-        _baseline,
-    ),
-    Conclusion(
-        "4",
-        "Systems do better on simple patterns (symmetry, inversion, hierarchy) than on complex ones "
-        "(composition, triangle, diamond).",
-        f"For each of the eight systems and each graph: the mean over the simple patterns is at least "
-        f"{GAIN:g} point above that over the complex ones.",
-        _simple_and_complex,
-    ),
-    Conclusion(
-        "5",
-        "Rule-based systems beat the others on simple patterns, and gain nothing on complex ones.",
-        f"The mean of AnyBURL and RuleN is more than {GAIN:g} point above the mean of the other six for each "
-        "simple pattern, and not for any complex one.",
-        _rule_based,
-    ),
-    Conclusion(
-        "6",
-        "TransE is poor on symmetry, which it cannot express.",
-        f"It is at least {POORLY:g} points below the mean of the other four embedding methods, and less than "
-        f"{CLEARLY:g} points above the best shortcut.",
-        lambda case: _poor(case, "transe", "sym"),
-    ),
-    Conclusion(
-        "7",
-        "DistMult is poor on inversion, which it cannot express.",
-        f"It is at least {POORLY:g} points below the mean of the other four embedding methods, and less than "
-        f"{CLEARLY:g} points above the best shortcut.",
-        lambda case: _poor(case, "distmult", "inver"),
-    ),
-    Conclusion(
-        "8",
-        "RotatE is strong on hierarchy, although it cannot express it.",
-        f"Its balanced accuracy is at least {STRONG:g} %.",
-        _strong,
-    ),
-    Conclusion(
-        "9",
-        "The order of the systems that position-aware negatives show is that of what they learned.",
-        "Spearman's ρ between the accuracies of the eight systems on pa and here is at least "
-        f"{SAME_ORDER:g}, for each graph and pattern. For pa itself it is 1 by definition. Another reading "
-        "of its tables.",
-        _order,
-    ),
+# How each conclusion is tested, by its number; its words are in `data/claims.toml`.
+_CHECKS: dict[str, Callable[[Case], list[paper.ClaimCheck]]] = {
+    "1": _learned, "2": _high, "3": _baseline, "4": _simple_and_complex, "5": _rule_based,
+    "6": lambda case: _poor(case, "transe", "sym"), "7": lambda case: _poor(case, "distmult", "inver"),
+    "8": _strong, "9": _order,
+}  # fmt: skip
+_LIMITS = {
+    "clearly": CLEARLY, "unclear": 100 - CLEARLY, "gain": GAIN, "same_order": SAME_ORDER, "high": paper.HIGH,
+    "poorly": paper.POORLY, "strong": paper.STRONG,
+}  # fmt: skip
+QUESTIONS = tuple(
+    Conclusion(words["number"], words["claim"], words["test"].format_map(_LIMITS), _CHECKS[words["number"]])
+    for words in data("claims.toml")["evidence"]
 )
 
 
@@ -298,6 +226,6 @@ def mean_fall(figures: Figures, groups: Sequence[str], negatives: str) -> float 
     Over the cells that have both figures; None without any.
     """
     case = Case(figures, tuple(groups), negatives)
-    pairs = [(case.mean(s, group, "pa"), case.mean(s, group)) for group in groups for s in EIGHT]
+    pairs = [(case.mean(s, group, "pa"), case.mean(s, group)) for group in groups for s in paper.EIGHT]
     falls = [on_pa - accuracy for on_pa, accuracy in pairs if on_pa is not None and accuracy is not None]
     return fmean(falls) if falls else None

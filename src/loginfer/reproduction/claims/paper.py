@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from loginfer.report.paper import SYSTEMS
 from loginfer.reproduction.figures import FigureSource, PaperFigures, stated_averages
-from loginfer.reproduction.planning import short, title
+from loginfer.reproduction.planning import data, short, title
 
 Verdict = Literal["confirmed", "in part", "not confirmed", "not tested"]
 
@@ -121,7 +121,7 @@ class Claim:
     text: str
     test: str
     checks: Callable[[FigureSource], list[ClaimCheck]]
-    remark: Callable[[FigureSource], str] = lambda source: ""
+    remark: Callable[[FigureSource], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +227,9 @@ BENCHMARKS = (
 )  # fmt: skip
 
 
-def mean_of(
-    source: FigureSource, systems: Sequence[str], benchmarks: Sequence[str], metric: str = ACCURACY
-) -> float | None:
-    """Return the mean of a metric over systems and benchmarks; None unless all figures are there."""
-    figures = [source.mean(system, benchmark, metric) for system in systems for benchmark in benchmarks]
+def mean_of(source: FigureSource, systems: Sequence[str], benchmarks: Sequence[str]) -> float | None:
+    """Return the mean of the balanced accuracy over systems and benchmarks; None unless all figures are there."""
+    figures = [source.mean(system, benchmark, ACCURACY) for system in systems for benchmark in benchmarks]
     values = [value for value in figures if value is not None]
     return sum(values) / len(values) if values and len(values) == len(figures) else None
 
@@ -435,61 +433,6 @@ def _best(source: FigureSource) -> list[Comparison]:
     return comparisons
 
 
-RESULTS = (
-    Claim(
-        "1",
-        "5.2",
-        "All systems clearly and consistently outperform the baseline SimpBL on all benchmarks; BoxE "
-        "and RotatE outperform the other embedding methods.",
-        f"The F1 of each of the eight systems is at least {CLEARLY:g} point above that of SimpBL, on "
-        "each of the 15 benchmarks of the main tables (the paper gives no AUC for SimpBL). The balanced "
-        "accuracy of BoxE and of RotatE is at least that of TransE, ComplEx and DistMult: in the mean "
-        "over the benchmarks, and on each.",
-        _baseline,
-    ),
-    Claim(
-        "2",
-        "5.2",
-        "Systems do significantly better on simple patterns (symmetry, inversion, hierarchy) than on "
-        "complex ones (composition, triangle, diamond), across the board.",
-        "For each of the eight systems and for FB15k-237 and WN18RR: the mean balanced accuracy over "
-        f"the three simple patterns is at least {CLEARLY:g} point above that over the three complex ones.",
-        _simple_and_complex,
-    ),
-    Claim(
-        "3",
-        "5.2",
-        "Rule-based systems are better than the others on simple patterns; on complex ones they gain nothing "
-        "significant.",
-        "On each benchmark with a simple pattern the mean balanced accuracy of AnyBURL and RuleN is "
-        "above the mean of the other six systems; on each with a complex pattern (composition, "
-        f"triangle, diamond) it is not more than {CLEARLY:g} point above it.",
-        _rule_based,
-        _contrast,
-    ),
-    Claim(
-        "4",
-        "5.2",
-        "Some results agree with theory: TransE is poor on symmetry and DistMult on inversion, which "
-        "they cannot express. Others do not: RotatE cannot express hierarchy and is strong on it.",
-        "The balanced accuracy of TransE on symmetry, and of DistMult on inversion, is at least "
-        f"{POORLY:g} points below the mean of the other four embedding methods, on FB15k-237 and on "
-        f"WN18RR; that of RotatE on hierarchy is at least {STRONG:g} %.",
-        _expressive_power,
-    ),
-    Claim(
-        "5",
-        "5.2",
-        "Relative performance depends on the metric: R-GCN is generally better than others by R-MRR and "
-        "worse by C-MRR.",
-        "On each of the 15 benchmarks R-GCN's R-MRR is above, and its C-MRR below, the median of the "
-        "other seven; no system is the best of the eight by balanced accuracy, C-MRR and R-MRR "
-        f"together. Each on at least {100 * GENERALLY:.0f} % of the benchmarks.",
-        _metrics_differ,
-    ),
-)
-
-
 # Methods from coarse to fine.
 METHODS = {"sym": ("rc", "rb", "pa"), "inter": ("rc", "rb", "pa", "qg")}
 # How far an average may lie from the one that the paper states, in points.
@@ -536,35 +479,6 @@ def _averages(source: FigureSource) -> list[ClaimCheck]:
         near = round(100 * abs(average - stated), 6) <= NEAR
         compared.append(Comparison(short(benchmark), f"{100 * average:.1f}, stated {100 * stated:.1f}", near))
     return [ClaimCheck("Averages", tuple(compared))]
-
-
-NEGATIVES = (
-    Claim(
-        "6",
-        "5.3",
-        "With random corruption of the object, systems get high scores: such negatives are trivial.",
-        f"The balanced accuracy on FB-sym-rc and FB-inter-rc is at least {HIGH:g} %: in the mean over "
-        "the eight systems, and for each of them.",
-        _random_corruption,
-    ),
-    Claim(
-        "7",
-        "5.3",
-        "The finer the method for negatives, the lower the scores, consistently: random, relevance-based, "
-        "position-aware, query-guided.",
-        "The balanced accuracy falls with each step rc, rb, pa on FB-sym and rc, rb, pa, qg on "
-        "FB-inter: in the mean over the eight systems, and for each of them.",
-        _degradation,
-    ),
-    Claim(
-        "8",
-        "5.3",
-        "The averages over the systems are 90.9, 88.0 and 85.5 % on FB-sym and 96.0, 91.7, 89.3 and "
-        "85.6 % on FB-inter.",
-        f"The mean balanced accuracy over the eight systems is within {NEAR:g} points of each of these.",
-        _averages,
-    ),
-)
 
 
 INEXPRESSIBLE = ("LogInfer-FB-inter-qg", "LogInfer-FB-trian-qg", "LogInfer-FB-diam-qg")
@@ -624,35 +538,24 @@ def _sub_rules(source: FigureSource) -> list[ClaimCheck]:
     return [ClaimCheck("R⁻ entailed", tuple(compared))]
 
 
-RULES = (
-    Claim(
-        "9",
-        "5.4",
-        "Over 95 % of the benchmark's rules of simple patterns are among the rules that AnyBURL and RuleN find.",
-        f"ε_cont of AnyBURL and of RuleN is over {INCLUDED:g} % on FB-sym, FB-inver and FB-hier.",
-        _included,
-    ),
-    Claim(
-        "10",
-        "5.4",
-        "AnyBURL and RuleN cannot express intersections, triangles and diamonds; yet a very large "
-        "proportion of these rules follows from what they find.",
-        f"On FB-inter, FB-trian and FB-diam, for both systems, ε_cont is 0 and ε_ent at least {LARGE:g} %.",
-        _entailed,
-        _control,
-    ),
-    Claim(
-        "11",
-        "5.4",
-        "They find simpler rules instead: of the undesired sub-rules R⁻ of the triangles, AnyBURL's "
-        "rules entail 99.5 % and RuleN's 89.5 %.",
-        f"The share of R⁻ that is entailed is at least {NEARLY_ALL:g} % on FB-trian, for both systems.",
-        _sub_rules,
-    ),
-)
+# How each claim is tested, and what is remarked on it, by its number; its words are in `data/claims.toml`.
+_CHECKS = {
+    "1": _baseline, "2": _simple_and_complex, "3": _rule_based, "4": _expressive_power, "5": _metrics_differ,
+    "6": _random_corruption, "7": _degradation, "8": _averages, "9": _included, "10": _entailed, "11": _sub_rules,
+}  # fmt: skip
+_REMARKS = {"3": _contrast, "10": _control}
+_LIMITS = {
+    "clearly": CLEARLY, "generally": 100 * GENERALLY, "poorly": POORLY, "strong": STRONG, "high": HIGH, "near": NEAR,
+    "included": INCLUDED, "large": LARGE, "nearly_all": NEARLY_ALL,
+}  # fmt: skip
 
 
-CLAIMS = (*RESULTS, *NEGATIVES, *RULES)
+def _claim(number: str, section: str, claim: str, test: str) -> Claim:
+    remark = _REMARKS.get(number, lambda source: "")
+    return Claim(number, section, claim, test.format_map(_LIMITS), _CHECKS[number], remark)
+
+
+CLAIMS = tuple(_claim(**words) for words in data("claims.toml")["paper"])
 
 
 def findings(figures: FigureSource) -> list[Finding]:
