@@ -95,6 +95,10 @@ def brute_force(scorer, benchmark, query, top, new):
     return [(*triple, score, status.get(triple, "new")) for score, _, triple in ranked[:top]]
 
 
+def without_confidences(predicted):
+    return [row[:4] + row[5:] for row in predicted.rows()]
+
+
 QUERIES = [
     ("ada", "likes", None), (None, "likes", "dée"), ("ada", None, "dée"), ("ada", None, "Fan"), (None, "knows", None),
     ("ada", "rdf:type", None), (None, "rdf:type", None), (None, "rdf:type", "Fan"), ("ada", "likes", "ada"),
@@ -116,7 +120,7 @@ def test_answers_are_the_best_of_all_triples(folder, kind, query, seed, top, new
             patch.setattr(f"loginfer.evaluation.ranking.{name}", cells)
         names = dict(zip(("subject", "relation", "object"), query, strict=True))
         predicted = loginfer.predict(folder / "family-simpbl", **names, top=top, new=new)
-    assert list(predicted.rows()) == brute_force(scorer, benchmark, query, top, new)
+    assert without_confidences(predicted) == brute_force(scorer, benchmark, query, top, new)
 
 
 @pytest.mark.parametrize("system", ["exact", "anyburl", "contrast"])
@@ -127,7 +131,9 @@ def test_a_rule_miner_answers_what_its_rules_predict_and_shows_them(folder, syst
     names = dict(zip(("subject", "relation", "object"), query, strict=True))
     predicted = loginfer.predict(run, **names, top=15, explain=True)
     expected = brute_force(scorer, benchmark, query, 15, None)
-    assert list(predicted.rows()) == [row for row in expected if row[3] > scorer.never]
+    assert without_confidences(predicted) == [row for row in expected if row[3] > scorer.never]
+    confidences = [float(run.calibration().confidence(np.array([score]))[0]) for score in predicted.scores]
+    assert predicted.confidences == pytest.approx(confidences)
     assert any(predicted.rules) or (system == "contrast" and "meets" in query)  # which has no new answers
     facts = set(benchmark.graph.names(benchmark.graph.triples))
     for triple, rules in zip(predicted.triples, predicted.rules, strict=True):
@@ -205,7 +211,7 @@ def test_answers_survive_their_files(folder, tmp_path, ending):
 def test_names_that_columns_cannot_hold_are_refused(folder, tmp_path):
     predicted = loginfer.predict(folder / "exact", subject="p01", relation="knows", top=1)
     odd = loginfer.KnowledgeGraph.from_names([("a\tb", "r", "c")])
-    changed = type(predicted)(predicted.run, odd, odd.triples, np.zeros(1), ["new"])
+    changed = type(predicted)(predicted.run, odd, odd.triples, np.zeros(1), [None], ["new"])
     with pytest.raises(OutputError, match="tab-separated"):
         changed.save(tmp_path / "x.tsv")
     assert not list(tmp_path.iterdir())
@@ -234,7 +240,7 @@ def test_people_see_what_was_open_and_programs_everything(program, folder):
     answer = json.loads(out)
     assert (answer["system"], answer["benchmark"], len(answer["answers"])) == ("exact", "couples-rules-pa", 2)
     best = answer["answers"][0]
-    assert set(best) == {"subject", "relation", "object", "score", "status", "rules"}
+    assert set(best) == {"subject", "relation", "object", "score", "confidence", "status", "rules"}
     assert set(best["rules"][0]) == {"rule", "confidence", "premises"}
     code, out, _ = program(*words, "--explain")
     assert out.splitlines()[1] == f"{best['score']:.5g}  {best['status']}  {best['object']}"
@@ -255,7 +261,7 @@ def test_new_and_known_answers_can_be_asked_for_alone(program, folder):
 def test_answers_are_written_to_a_file(program, folder, tmp_path):
     words = ("predict", folder / "exact", "--relation", "knows", "--top", 3, "--out", tmp_path / "a.tsv")
     assert program(*words)[:2] == (0, f"3 triples, written to {tmp_path / 'a.tsv'}\n")
-    assert (tmp_path / "a.tsv").read_text().splitlines()[0] == "subject\trelation\tobject\tscore\tstatus"
+    assert (tmp_path / "a.tsv").read_text().splitlines()[0] == "subject\trelation\tobject\tscore\tconfidence\tstatus"
     for more, message in (((), "exists already"), (("--explain",), "no place for rules")):
         code, out, messages = program(*words, *more)
         assert (code, out) == (2, "")

@@ -80,6 +80,8 @@ class PredictedTriples(Rows):
         Has the names.
     triples, scores
         int32[n, 3], float64[n].
+    confidences
+        How likely each is, between 0 and 1, by the run's calibration; None if it has none.
     status
         The set of the benchmark that each is in: train, valid, test, context or negative; `new` if in none.
     rules
@@ -90,17 +92,19 @@ class PredictedTriples(Rows):
     graph: KnowledgeGraph = field(repr=False)
     triples: Triples = field(repr=False)
     scores: Scores = field(repr=False)
+    confidences: list[float | None] = field(repr=False)
     status: list[str] = field(repr=False)
     rules: list[list[RuleForAnswer]] | None = field(default=None, repr=False)
-    columns = ("subject", "relation", "object", "score", "status")
+    columns = ("subject", "relation", "object", "score", "confidence", "status")
 
     def __len__(self) -> int:
         return len(self.triples)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Yield names, score and status of each triple."""
-        for names, score, status in zip(self.graph.names(self.triples), self.scores.tolist(), self.status, strict=True):
-            yield *names, score, status
+        """Yield names, score, confidence and status of each triple."""
+        told = zip(self.scores.tolist(), self.confidences, self.status, strict=True)
+        for names, facts in zip(self.graph.names(self.triples), told, strict=True):
+            yield *names, *facts
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -117,13 +121,14 @@ class PredictedTriples(Rows):
         ending, rows = table_ending(path, "predictions"), list(self.rows())
         with atomic_path(path, force=force) as file, file.open("wb") as raw, compressed(raw, str(path)) as stream:
             if ending == ".parquet":
-                kinds = [pa.float64() if name == "score" else pa.string() for name in self.columns]
+                kinds = [pa.float64() if name in ("score", "confidence") else pa.string() for name in self.columns]
                 columns = [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(kinds)]
                 pq.write_table(pa.table(columns, names=list(self.columns)), stream)
             else:
                 names = Vocabulary.of([name for row in rows for name in row[:3]])
                 refuse_names(names, b"\t\n\r\0", "tab-separated columns")
-                stream.writelines("\t".join(map(str, row)).encode() + b"\n" for row in (self.columns, *rows))
+                texts = (["" if value is None else str(value) for value in row] for row in (self.columns, *rows))
+                stream.writelines("\t".join(row).encode() + b"\n" for row in texts)
 
 
 def predict(
@@ -203,7 +208,9 @@ def predict(
         status[member(sets[name], keys)] = name
     triples = graph.keys.unpack(keys)
     rules = None if explainer is None else _rules_for(explainer, benchmark.seen, triples)
-    return PredictedTriples(run, graph, triples, scores, status.tolist(), rules)
+    calibration = run.calibration()
+    confidences = [None] * len(keys) if calibration is None else calibration.confidence(scores).tolist()
+    return PredictedTriples(run, graph, triples, scores, confidences, status.tolist(), rules)
 
 
 def _labelled_sets(benchmark: Benchmark) -> dict[str, Keys]:

@@ -637,11 +637,13 @@ def _print_answers(predicted: PredictedTriples, open_positions: list[int]) -> No
     if len(open_positions) < 3:
         say(shown(tuple("?" if i in open_positions else rows[0][i] for i in range(3)), names))
     if predicted.rules is None:
-        cells = [(f"{row[3]:.5g}", row[4], *(names[row[i]] for i in open_positions)) for row in rows]
-        print_table(("score", "status", *(predicted.columns[i] for i in open_positions)), cells, numbers=("score",))
+        facts = [(f"{row[3]:.5g}", "-" if row[4] is None else f"{row[4]:.3f}", row[5]) for row in rows]
+        cells = [(*told, *(names[row[i]] for i in open_positions)) for told, row in zip(facts, rows, strict=True)]
+        titles = (*predicted.columns[3:], *(predicted.columns[i] for i in open_positions))
+        print_table(titles, cells, numbers=("score", "confidence"))
         return
     for row, rules in zip(rows, predicted.rules, strict=True):
-        say(f"{row[3]:.5g}  {row[4]}  {', '.join(names[row[i]] for i in open_positions)}")
+        say(f"{row[3]:.5g}  {row[5]}  {', '.join(names[row[i]] for i in open_positions)}")
         for rule in rules:
             say(f"  {rule.confidence:.4f}  {shown(rule.rule, names)}", indent=8)
             for premise in rule.premises:

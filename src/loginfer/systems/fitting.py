@@ -14,7 +14,7 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.shortcuts import counts_from
 from loginfer.errors import InputError
-from loginfer.kg import Triples
+from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.randomness import generator
 from loginfer.systems.interface import Arrays, Scores
 
@@ -38,6 +38,15 @@ def explicit_negatives(benchmark: Benchmark, mode: str) -> Triples:
         hint = "train with random negatives only: --mode random"
         raise InputError(f"{benchmark.name} has no negative training triples, and mode `{mode}` needs them", hint=hint)
     return triples[:0] if mode == "random" else triples
+
+
+def rival_constants(graph: KnowledgeGraph) -> npt.NDArray[np.int32]:
+    """Return int32[n], ascending: constants, also those that valid or test alone have, as random candidates.
+
+    What is never a candidate would stay where it began, and might be near to everything.
+    """
+    only_types = np.setdiff1d(graph.types, graph.consts)
+    return np.setdiff1d(np.arange(len(graph.entities), dtype=np.int32), only_types)
 
 
 # -- the best epoch --------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from loginfer.systems.embedding.base import EmbeddingSystem, Floats
 from loginfer.systems.embedding.kernels import Ids, Weights, padded, training_kernels, zeros
 from loginfer.systems.embedding.scorer import EmbeddingScorer
 from loginfer.systems.embedding.steps import Data, Learner, Lesson, Teacher, TrainingQueries, lessons, training_queries
-from loginfer.systems.fitting import BestEpoch, Validation, explicit_negatives
+from loginfer.systems.fitting import BestEpoch, Validation, explicit_negatives, rival_constants
 from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
 
 # Weights and moments up to this many bytes are not split; two parts of larger ones have no more.
@@ -88,7 +88,7 @@ def training_data(system: EmbeddingSystem, benchmark: Benchmark) -> Data:
     return Data(
         positives=np.array(benchmark.positives.train, dtype=np.int32, order="C"),
         negatives=np.require(negatives[:0] if system.mode == "random" else negatives, np.int32, ["C", "W"]),
-        constants=np.array(graph.consts, dtype=np.int32),
+        constants=rival_constants(graph),
         types=np.array(graph.types, dtype=np.int32),
         relations=np.array(graph.rels, dtype=np.int32),
         type_relation=-1 if graph.type_relation is None else graph.type_relation,

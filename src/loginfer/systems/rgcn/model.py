@@ -29,7 +29,7 @@ from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, LogInferError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.randomness import salt
-from loginfer.systems.fitting import Validation, torch_device
+from loginfer.systems.fitting import Validation, rival_constants, torch_device
 from loginfer.systems.interface import Checkpoint, Watch
 from loginfer.systems.rgcn import distmult_scorer
 
@@ -386,7 +386,7 @@ class RandomEnds:
     """
 
     def __init__(self, graph: KnowledgeGraph) -> None:
-        self._constants = torch.from_numpy(graph.consts.astype(np.int64))
+        self._constants = torch.from_numpy(rival_constants(graph).astype(np.int64))
         self._types = torch.from_numpy(graph.types.astype(np.int64))
         self._type_relation = -1 if graph.type_relation is None else graph.type_relation
 
