@@ -185,11 +185,13 @@ def test_training_that_runs_away_says_so():
         system.fit(small_family())
 
 
-def test_a_benchmark_without_negatives_needs_mode_random():
+def test_a_benchmark_without_negatives_is_learned_against_random_ones():
     bare = training_view(family(methods=()), None)
-    with pytest.raises(InputError, match="mode `both` needs them"):
-        made("TransE").fit(bare)
-    assert np.isfinite(made("TransE", mode="random").fit(bare).score(bare.positives.train)).all()
+    with pytest.raises(InputError, match="mode `explicit` needs them"):
+        made("TransE", mode="explicit").fit(bare)
+    both, random = (made("TransE", mode=mode).fit(bare).score(bare.positives.train) for mode in ("both", "random"))
+    assert np.array_equal(both, random)
+    assert np.isfinite(both).all()
 
 
 # -- learning ----------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 def train(system: PyKEENSystem, benchmark: Benchmark, watch: Watch) -> PyKEENScorer:
     """Fit a model to a benchmark."""
     negatives = explicit_negatives(benchmark, system.mode)
+    if not len(negatives):
+        system = replace(system, mode="random")
     with surroundings(system.threads) as folder:
         factory = _factory(system, benchmark)
         model = _model(system, factory)

@@ -153,7 +153,7 @@ def loss(system, step, entities, relations):
 @pytest.mark.parametrize("kind", ["softplus", "softmax", "1vsall"])
 @pytest.mark.parametrize(("dimension", "mode"), [(37, "both"), (5, "random"), (8, "explicit")], ids=str)
 def test_gradients_are_those_of_automatic_differentiation(name, kind, dimension, mode):
-    values = {"relation_weight": 0.7, "explicit_weight": 0.8, "adversarial": 0.9, "negatives": 5}
+    values = {"optimiser": "adam", "relation_weight": 0.7, "explicit_weight": 0.8, "adversarial": 0.9, "negatives": 5}
     system = replace(SYSTEMS[name], dimension=dimension, mode=mode, loss=kind, **values)
     for step in steps_of(system, graph()):
         weights = start(system)
@@ -200,7 +200,7 @@ def test_rows_that_a_step_does_not_touch_stay_as_they_are():
 
 
 def test_the_first_step_of_adam_goes_as_far_as_the_learning_rate():
-    weights, before = after_a_step(DistMult(dimension=6, mode="explicit", regularisation=0))
+    weights, before = after_a_step(DistMult(dimension=6, mode="explicit", regularisation=0, optimiser="adam"))
     moments, step = weights.entity_moments[:, 0], weights.entities - before.entities
     moved = moments != 0
     np.testing.assert_allclose(np.abs(step[moved]), 0.001, rtol=1e-3)

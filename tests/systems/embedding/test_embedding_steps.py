@@ -83,13 +83,13 @@ def test_candidates_are_drawn_evenly_and_anew_in_each_step():
             counts.update(step.candidates[: step.drawn].tolist())
     expected = sum(counts.values()) / len(data.constants)
     assert set(counts) == set(data.constants.tolist())
-    assert max(counts.values()) < 1.6 * expected
+    assert max(counts.values()) < 1.7 * expected
     assert len({step.candidates.tobytes() for side, step in steps if side == SUBJECT}) > 50
 
 
 def test_explicit_negatives_come_equally_often_and_relations_differ():
     known = typed()
-    data, steps = steps_of(DistMult(batch=16, relation_weight=0.5), known)
+    data, steps = steps_of(DistMult(batch=16, explicit_weight=1.0, relation_weight=0.5), known)
     explicit = Counter(map(tuple, data.negatives.tolist()))
     found, other = Counter(), []
     for side, step in steps:

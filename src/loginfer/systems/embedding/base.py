@@ -58,7 +58,7 @@ class EmbeddingSystem(ABC):
 
     dimension: int = setting(100, "numbers in a vector; complex ones for RotatE and ComplEx", least=1)
     loss: Literal["softplus", "softmax", "1vsall"] = setting(
-        "softplus",
+        "softmax",
         "each candidate by itself, the answer among candidates, or the answer among all",
         tuned="softplus,softmax",
     )
@@ -69,13 +69,13 @@ class EmbeddingSystem(ABC):
     adversarial: float = setting(
         1.0, "α of `softplus`: how much more hard candidates count; 0: all alike", least=0, tuned="0:2"
     )
-    explicit_weight: float = setting(1.0, "weight of the explicit negative", least=0, tuned="0.03:3:log")
+    explicit_weight: float = setting(0.2, "weight of the explicit negative", least=0, tuned="0.03:3:log")
     relation_weight: float = setting(0.0, "weight of a negative with another relation", least=0)
     dropout: float = setting(0.0, "share of the numbers of a query that is dropped", least=0, most=0.99)
-    batch: int = setting(1024, "positives in a step", least=1)
-    epochs: int = setting(15, "how often all of P_train is seen, once for objects and once for subjects", least=1)
+    batch: int = setting(512, "positives in a step", least=1)
+    epochs: int = setting(30, "how often all of P_train is seen, once for objects and once for subjects", least=1)
     optimiser: Literal["adam", "adagrad"] = setting("adam", "both change only what a step has touched")
-    learning_rate: float = setting(0.01, "at the start; falls to 0 in a straight line", least=0, tuned="0.001:0.3:log")
+    learning_rate: float = setting(0.005, "at the start; falls to 0 in a straight line", least=0, tuned="0.001:0.3:log")
     patience: int = setting(0, "stop after so many epochs that were not better on valid; 0: never", least=0)
     keep: Literal["best", "last"] = setting("best", "the epoch that is best on valid, or the last one")
     workers: int = setting(1, "threads; how many makes no difference to the result", least=1, most=256)
@@ -205,8 +205,11 @@ class ProductSystem(EmbeddingSystem):
     Base Completion, ICML 2018).
     """
 
+    negatives: int = setting(1024, "random candidates that the queries of a step share", least=1, tuned="64:4096:log")
+    optimiser: Literal["adam", "adagrad"] = setting("adagrad", "both change only what a step has touched")
+    learning_rate: float = setting(0.1, "at the start; falls to 0 in a straight line", least=0, tuned="0.001:0.3:log")
     reciprocal: bool = setting(False, "a vector of its own for each relation's inverse")
-    regularisation: float = setting(0.01, "λ, the weight of the N3 regularisation", least=0, tuned="0.001:0.3:log")
+    regularisation: float = setting(0.05, "λ, the weight of the N3 regularisation", least=0, tuned="0.001:0.3:log")
     spread: float = setting(0.02, "all numbers start between minus this and this", least=0)
 
     @property
