@@ -15,7 +15,8 @@ SAME = {"mode": "explicit", "regularisation": 0.01, "learning_rate": 0.03}
 START = json.dumps({"initializer_kwargs": {"a": -0.02, "b": 0.02}})
 # In an epoch of ours each positive is learned from twice, with random objects and with random subjects.
 OURS = SAME | {
-    "epochs": 4, "dimension": 32, "batch": 128, "negatives": 256, "loss": "softplus", "optimiser": "adam", "explicit_weight": 1.0,
+    "epochs": 4, "dimension": 32, "batch": 128, "negatives": 256, "loss": "softplus", "optimiser": "adam",
+    "explicit_weight": 1.0,
 }  # fmt: skip
 THEIRS = SAME | {
     "epochs": 8, "embedding_dim": 32, "batch_size": 128, "entity_constrainer": None, "regularizer": None,

@@ -32,7 +32,9 @@ def same(a, b):
 @pytest.mark.parametrize("mode", ["explicit", "random", "both"])
 def test_inversions_on_a_circle_are_learned(name, mode):
     known = circle(200)
-    system = MODELS[name](dimension=32, epochs=60, batch=64, learning_rate=0.05, optimiser="adam", explicit_weight=1.0, mode=mode)
+    system = MODELS[name](
+        dimension=32, epochs=60, batch=64, learning_rate=0.05, optimiser="adam", explicit_weight=1.0, mode=mode
+    )
     watch = Unwatched()
     system.fit(known, watch)
     assert watch.curve[-1]["loss"] < watch.curve[0]["loss"] / 2
