@@ -311,9 +311,16 @@ def test_settings_for_several_graphs_or_on_other_benchmarks_are_not_collected(tm
     with pytest.raises(InputError, match="several graphs"):
         collect([tmp_path / "both"])
     tune([couples()], TOY, tmp_path / "one", trials=1)
-    tune([dataclasses.replace(couples(), name="other", negatives={})], TOY, tmp_path / "other", trials=1)
+    tune([dataclasses.replace(couples(), name="other")], TOY, tmp_path / "other", trials=1)
     with pytest.raises(InputError, match="on other benchmarks"):
         collect([tmp_path / "one", tmp_path / "other"])
+
+
+def test_settings_for_standard_splits_are_collected_apart(tmp_path):
+    tune([couples()], TOY, tmp_path / "one", trials=1)
+    tune([dataclasses.replace(couples(), negatives={})], TOY, tmp_path / "other", trials=1)
+    tables = tomllib.loads(collect([tmp_path / "one", tmp_path / "other"]))
+    assert (list(tables["graphs"]), list(tables["settings"][TOY])) == (["couples"], ["couples", "couples split"])
 
 
 def test_no_comment_in_the_file_can_end_its_line(tmp_path):

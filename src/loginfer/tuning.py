@@ -38,7 +38,7 @@ from loginfer.reproduction.running import stable_json
 from loginfer.settings import Setting, settings_of
 from loginfer.systems.fitting import best_accuracy
 from loginfer.systems.interface import choose_method, training_view
-from loginfer.systems.registry import find_system, graph_entry, tuned_settings
+from loginfer.systems.registry import SPLIT, find_system, graph_entry, tuned_settings
 
 # Valid triples that are ranked.
 RANKED = 300
@@ -391,9 +391,11 @@ def collect(folders: Iterable[str | Path]) -> str:
             hint = "put its best settings into the system's defaults"
             raise InputError("these settings were tuned for several graphs together", where=str(folder), hint=hint)
         name = graph.pop("name")
-        other = chosen.setdefault((system, name), document)
         if graphs.setdefault(name, graph) != graph:
             raise InputError(f"two graphs are called `{name}`", where=str(folder), hint="leave one out")
+        if all(benchmark["negatives"] is None for benchmark in document["request"]["benchmarks"]):
+            name += SPLIT
+        other = chosen.setdefault((system, name), document)
         if other["request"].get("benchmarks") != document["request"].get("benchmarks"):
             problem = f"{system} was tuned for {name} on other benchmarks as well"
             raise InputError(problem, where=str(folder), hint="leave one folder out")

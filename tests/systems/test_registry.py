@@ -1,3 +1,4 @@
+import dataclasses
 import functools
 import os
 import sys
@@ -9,13 +10,13 @@ import numpy as np
 import pytest
 from tests.support.made_up_benchmarks import family
 
-from loginfer.benchmark import Benchmark, Splits, load_benchmark
+from loginfer.benchmark import Benchmark, NegativeSet, Splits, load_benchmark
 from loginfer.errors import InputError, LogInferError, UnknownNameError
 from loginfer.kg import KnowledgeGraph, ReadOptions
 from loginfer.kg.catalogue import open_graph
 from loginfer.randomness import hash_order
 from loginfer.systems import registry
-from loginfer.systems.registry import find_system, graph_entry, known_graph, systems, tuned_settings
+from loginfer.systems.registry import find_system, graph_entry, known_graph, systems, tuned_for, tuned_settings
 
 
 def test_every_named_system_can_be_loaded():
@@ -164,6 +165,21 @@ def test_a_graph_is_recognised_by_its_triples_whatever_it_is_called():
     assert known_graph(split(lubm(literals="drop"))) == "lubm"
     transe = find_system("transe")
     assert tuned_settings(transe, split(lubm())) == registry.tuned_graphs(transe)["lubm"]
+
+
+def test_a_standard_split_has_settings_of_its_own(monkeypatch):
+    graph = KnowledgeGraph.from_names([(f"e{i}", f"r{i % 3}", f"e{i * i % 200}") for i in range(400)])
+    alone = split(graph)
+    labelled = dataclasses.replace(alone, negatives={"rc": NegativeSet("rc", alone.positives)})
+    transe, tuned = find_system("transe"), {"mine": {"epochs": 1}, "mine split": {"epochs": 2}}
+    known = {"graphs": {"mine": graph_entry(alone)}, "settings": {"transe": tuned}}
+    monkeypatch.setattr(registry, "_toml", lambda name: known)
+    for benchmark, name in ((alone, "mine split"), (labelled, "mine")):
+        assert (tuned_for(transe, benchmark), tuned_settings(transe, benchmark)) == (name, tuned[name])
+    del tuned["mine split"]
+    assert tuned_for(transe, alone) == "mine"
+    del tuned["mine"]
+    assert tuned_for(transe, alone) is None
 
 
 def test_conclusions_among_the_training_triples_do_not_hide_a_graph():

@@ -47,14 +47,7 @@ from loginfer.systems.interface import (
     training_view,
     with_own_arrays,
 )
-from loginfer.systems.registry import (
-    SystemEntry,
-    find_system,
-    known_graph,
-    object_at,
-    published_figures,
-    tuned_settings,
-)
+from loginfer.systems.registry import SystemEntry, find_system, object_at, published_figures, tuned_for, tuned_settings
 
 if TYPE_CHECKING:
     from loginfer.evaluation.seeds import SeedSummary
@@ -607,7 +600,7 @@ def configure_system(
         system = configure(kind, values)
         settings = _settings(system, values)
     seed = int(settings.pop("seed", seed))
-    graph = known_graph(benchmark) if from_tuning else None
+    graph = tuned_for(entry, benchmark) if from_tuning else None
     return ConfiguredSystem(entry.name, system, settings, tuple(from_tuning), tuple(from_user), seed, graph)
 
 

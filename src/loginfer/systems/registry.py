@@ -207,13 +207,24 @@ def _failed(target: str, error: BaseException) -> InputError:
     )
 
 
+# What follows the name of a graph where settings are for standard splits of it: benchmarks without negatives.
+SPLIT = " split"
+
+
+def tuned_for(entry: SystemEntry, benchmark: Benchmark) -> str | None:
+    """Return which tuned settings of a system a benchmark gets: its graph's, or those for standard splits of it."""
+    graph, tuned = known_graph(benchmark), tuned_graphs(entry)
+    names = [graph] if graph is None or benchmark.negatives else [graph + SPLIT, graph]
+    return next((name for name in names if name in tuned), None)
+
+
 def tuned_settings(entry: SystemEntry, benchmark: Benchmark) -> dict[str, Any]:
-    """Return the tuned settings of a system for a benchmark's graph; nothing where none were found."""
-    return tuned_graphs(entry).get(known_graph(benchmark) or "", {})
+    """Return the tuned settings of a system for a benchmark; nothing where none were found."""
+    return tuned_graphs(entry).get(tuned_for(entry, benchmark) or "", {})
 
 
 def tuned_graphs(entry: SystemEntry) -> dict[str, dict[str, Any]]:
-    """Return the tuned settings of a system for each graph that has some."""
+    """Return the tuned settings of a system, by what they were tuned for."""
     return {graph: dict(values) for graph, values in _toml("tuned.toml")["settings"].get(entry.name, {}).items()}
 
 

@@ -26,10 +26,10 @@ import torch
 from torch.nn.functional import cross_entropy, softplus
 
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.errors import InputError, LogInferError
+from loginfer.errors import LogInferError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.randomness import salt
-from loginfer.systems.fitting import Validation, rival_constants, torch_device
+from loginfer.systems.fitting import Validation, explicit_negatives, rival_constants, torch_device
 from loginfer.systems.interface import Checkpoint, Watch
 from loginfer.systems.rgcn import distmult_scorer
 
@@ -66,16 +66,8 @@ class Training:
         self.settings = settings
         self.device = torch_device(settings.device)
         graph = benchmark.graph
-        negatives = next(iter(benchmark.negatives.values()), None)
         self.positives = as_tensor(benchmark.positives.train)
-        self.negatives = as_tensor(negatives.splits.train) if negatives else self.positives[:0]
-        if not len(self.positives):
-            raise InputError(f"{benchmark.name} has no triples to learn from")
-        if settings.mode != "random" and not len(self.negatives):
-            raise InputError(
-                f"{benchmark.name} has no negatives to learn from, and R-GCN's mode is `{settings.mode}`",
-                hint="--mode random learns from random corruptions",
-            )
+        self.negatives = as_tensor(explicit_negatives(benchmark, settings.mode))
 
         nodes, relations = len(graph.entities), len(graph.relations)
         self.graph = MessageGraph(graph.triples, nodes, relations, self.device)
@@ -131,14 +123,15 @@ class Training:
     def loss(self, step: int) -> torch.Tensor:
         """Return the loss of the edges held out, with negatives for them.
 
-        That is their binary cross-entropy against as many negatives (those of N_train or, in mode `random`,
+        That is their binary cross-entropy against as many negatives (those of N_train or, without any,
         corruptions) and, but for mode `explicit`, the cross-entropy of each one's subject or object against
         random candidates, and of its relation against all relations.
         """
         mode, random = self.settings.mode, random_generator(self.settings.seed, "step", step)
         held = self.held[step]
         true = self.positives[held]
-        false = self.ends.corrupt(true, random) if mode == "random" else self.negatives[self.explicit[step]]
+        explicit = len(self.negatives) > 0
+        false = self.negatives[self.explicit[step]] if explicit else self.ends.corrupt(true, random)
         weights = self.graph.weights(held.to(self.device))
         nodes = encode(self.settings, self.parameters, self.graph, weights, random)
         logits = decode(self.parameters, nodes, torch.cat([true, false]).to(self.device))

@@ -1,0 +1,178 @@
+"""What the systems reach on standard splits, beside what papers publish, and what each part of the training is worth.
+
+    python -m perf.standard_splits --only wn18rr
+    python -m perf.standard_splits --tables
+
+The first command makes the runs that are missing among the kept results, each in a process of its own with one
+thread. `published` are all systems with a published figure, with the settings that are shipped; `ablation` changes
+one setting at a time. The second command prints the tables of the page `standard-splits`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from perf.child import cpu_seconds
+from perf.large_training import add_row
+
+RESULTS = Path(__file__).parent / "results" / "standard-splits.json"
+GRAPHS = {"fb15k-237": "FB15k-237", "wn18rr": "WN18RR"}
+SYSTEMS = {
+    "transe": "TransE",
+    "rotate": "RotatE",
+    "complex": "ComplEx",
+    "distmult": "DistMult",
+    "boxe": "BoxE",
+    "r-gcn": "R-GCN",
+    "anyburl": "AnyBURL",
+}
+# How far below a published figure ours may be, and how many CPU seconds it may take.
+ALLOWED, SECONDS = 0.01, 1200
+
+# What the ablation starts from: the defaults, and this; and what it changes, one row each.
+EPOCHS = {"epochs": 10}
+PRODUCTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"loss": "softplus"},
+    {"loss": "1vsall"},
+    {"reciprocal": True},
+    {"optimiser": "adam", "learning_rate": 0.005},
+    {"regularisation": 0.0},
+    {"regularisation": 0.1},
+    {"dropout": 0.2},
+    {"negatives": 256},
+    {"negatives": 4096},
+    {"dimension": 50},
+    {"dimension": 200},
+)
+DISTANCES: tuple[dict[str, Any], ...] = (
+    {},
+    {"loss": "softplus"},
+    {"loss": "softplus", "adversarial": 0.0},
+    {"optimiser": "adagrad", "learning_rate": 0.1},
+    {"learning_rate": 0.001},
+    {"margin": 12.0},
+    {"dropout": 0.2},
+    {"negatives": 64},
+    {"negatives": 1024},
+    {"dimension": 50},
+    {"dimension": 200},
+)
+ABLATIONS = {"complex": PRODUCTS, "rotate": DISTANCES}
+
+
+def wanted() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Say which runs there are: the section of the results, and what identifies the run."""
+    for graph in GRAPHS:
+        for system, changes in ABLATIONS.items():
+            for change in changes:
+                yield "ablation", {"graph": graph, "system": system, "settings": change}
+    for graph in GRAPHS:
+        for system in SYSTEMS:
+            if "c_mrr" in published(graph, system):
+                yield "published", {"graph": graph, "system": system, "settings": None}
+
+
+def published(graph: str, system: str) -> dict[str, Any]:
+    """Return the published figures of a system."""
+    from loginfer.systems.registry import _toml
+
+    found: dict[str, Any] = _toml("published.toml")["figures"][graph].get(system, {})
+    return found
+
+
+def run(graph: str, system: str, settings: dict[str, Any] | None) -> dict[str, Any]:
+    """Train and rank once; with given settings from the defaults on, without any as shipped."""
+    import loginfer
+
+    made = loginfer.evaluate(
+        graph,
+        system,
+        settings={} if settings is None else {**EPOCHS, **settings},
+        tuned=settings is None,
+        ranking=("filtered",),
+        diagnosis=False,
+    ).as_dict()
+    figures = made["ranking"]["filtered"]
+    row = {name: round(figures[name], 4) for name in ("c_mrr", "c_hits@1", "c_hits@3", "c_hits@10")}
+    return {**row, "cpu_seconds": round(cpu_seconds(), 1), "used": made["settings"]}
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def tables(results: dict[str, list[dict[str, Any]]]) -> str:
+    """Return both tables in Markdown."""
+    return "\n\n".join([_published(results.get("published", [])), *_ablations(results.get("ablation", []))])
+
+
+def _published(rows: list[dict[str, Any]]) -> str:
+    """Ours and the published figure, Hits@10, CPU seconds; bold where ours is further below than allowed."""
+    lines = ["| graph | system | MRR | published | | Hits@10 | CPU s |", "|---|---|--:|--:|---|--:|--:|"]
+    for graph, title in GRAPHS.items():
+        for row in sorted(
+            (row for row in rows if row["graph"] == graph), key=lambda row: list(SYSTEMS).index(row["system"])
+        ):
+            theirs = published(graph, row["system"])["c_mrr"]
+            short = row["c_mrr"] < theirs - ALLOWED
+            mark = "**" if short else ""
+            verdict = "short" if short else "reached" if row["cpu_seconds"] <= SECONDS else "too slow"
+            lines.append(
+                f"| {title} | {SYSTEMS[system]} | {mark}{row['c_mrr']:.3f}{mark} | {theirs:.3f} | {verdict} "
+                f"| {row['c_hits@10']:.3f} | {row['cpu_seconds']:.0f} |"
+            )
+    return "\n".join(lines)
+
+
+def _ablations(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """One table a system: a row for each change, with MRR and CPU seconds on each graph."""
+    for system, changes in ABLATIONS.items():
+        lines = [
+            f"| {SYSTEMS[system]} | " + " | ".join(f"{title}: MRR | CPU s" for title in GRAPHS.values()) + " |",
+            "|---|" + "--:|--:|" * len(GRAPHS),
+        ]
+        for change in changes:
+            cells = []
+            for graph in GRAPHS:
+                key = {"graph": graph, "system": system, "settings": change}
+                row = next((row for row in rows if {name: row[name] for name in key} == key), None)
+                cells += ["", ""] if row is None else [f"{row['c_mrr']:.3f}", f"{row['cpu_seconds']:.0f}"]
+            words = ", ".join(f"`{name}={value}`" for name, value in change.items()) or "*none*"
+            lines.append(f"| {words} | " + " | ".join(cells) + " |")
+        yield "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", help="runs with such words: a section, graph or system; repeatable")
+    parser.add_argument("--again", action="store_true", help="also runs whose results are kept")
+    parser.add_argument("--tables", action="store_true", help="print tables of what is kept")
+    parser.add_argument("--child", type=json.loads, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child is not None:
+        print(json.dumps(run(**given.child)))
+        return
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    if given.tables:
+        print(tables(results))
+        return
+    for section, key in wanted():
+        kept = any({name: row[name] for name in key} == key for row in results.get(section, []))
+        words = {section, key["graph"], key["system"]}
+        if (kept and not given.again) or not words.issuperset(given.only or []):
+            continue
+        command = [sys.executable, "-m", "perf.standard_splits", "--child", json.dumps(key)]
+        made = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        row = {**key, **json.loads(made.stdout.splitlines()[-1])}
+        add_row(RESULTS, section, key, row)
+        print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()
