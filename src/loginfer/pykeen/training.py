@@ -281,11 +281,11 @@ class Learning(TrainingCallback):
         self._epoch = epoch
         rate = float(self.optimizer.param_groups[0]["lr"])
         row: dict[str, float | int] = {"epoch": epoch, "loss": epoch_loss, "learning_rate": rate}
-        accuracy: float | None = None
+        figure: float | None = None
         if self._validation is not None:
-            accuracy = self._validation.judge(PyKEENScorer(self.model, self._graph))
-            row[self._validation.figure] = accuracy
-        if self._best.judge(epoch, accuracy) or self._system.keep == "last":
+            figure = self._validation.judge(PyKEENScorer(self.model, self._graph))
+            row[self._validation.figure] = figure
+        if self._best.judge(epoch, figure) or self._system.keep == "last":
             self.best_weights = arrays_of(self.model)
         self._watch.record(row)
         self._watch.progress("epochs", epoch, self._system.epochs)

@@ -52,7 +52,7 @@ def rival_constants(graph: KnowledgeGraph) -> npt.NDArray[np.int32]:
 # -- the best epoch --------------------------------------------------------------------------------
 
 
-# Without negatives so many triples of valid are ranked, among so many constants drawn at random and all their ends.
+# Without N_valid so many triples of valid are ranked, among so many constants drawn at random and all their ends.
 RANKED, RIVALS = 500, 20_000
 
 
@@ -60,7 +60,7 @@ RANKED, RIVALS = 500, 20_000
 class Validation:
     """What epochs are compared by: the accuracy on P_valid and N_valid.
 
-    Without negatives it is the filtered MRR of some triples of P_valid, subjects and objects alike.
+    Without N_valid it is the filtered MRR of some triples of P_valid, subjects and objects alike.
 
     Parameters
     ----------
@@ -69,7 +69,8 @@ class Validation:
     rivals
         int32[c], ascending: what triples are ranked against; nothing where there are negatives.
     known
-        bool[2, n, c]: which rivals make a known triple, in place of subjects and of objects.
+        bool[2, n, c]: which rivals take no part in place of subjects and of objects: those that make a known triple,
+        types where a constant is asked for, and constants where a type is.
     """
 
     positives: Triples
@@ -81,23 +82,27 @@ class Validation:
     def of(cls, benchmark: Benchmark, seed: int) -> Validation | None:
         """Return a benchmark's triples; None if it has none to choose by."""
         positives, nothing = benchmark.positives.valid, np.empty(0, dtype=np.int32)
-        if benchmark.negatives:
-            negatives = np.vstack([one.splits.valid for one in benchmark.negatives.values()])
-            none = np.empty((2, 0, 0), dtype=bool)
-            return cls(positives, negatives, nothing, none) if len(positives) and len(negatives) else None
         if not len(positives):
             return None
+        negatives = np.vstack([positives[:0], *(one.splits.valid for one in benchmark.negatives.values())])
+        if len(negatives):
+            return cls(positives, negatives, nothing, np.empty((2, 0, 0), dtype=bool))
+        graph = benchmark.graph
         random = generator(seed, "systems", "valid")
         ranked = positives[np.sort(random.permutation(len(positives))[:RANKED])]
-        constants = random.permutation(benchmark.graph.consts)[:RIVALS]
-        rivals = np.unique(np.concatenate([constants, ranked[:, 0], ranked[:, 2]])).astype(np.int32)
+        constants = random.permutation(graph.consts)[:RIVALS]
+        of_type = ranked[:, 1] == (-1 if graph.type_relation is None else graph.type_relation)
+        types = graph.types if of_type.any() else nothing
+        rivals = np.unique(np.concatenate([constants, types, ranked[:, 0], ranked[:, 2]])).astype(np.int32)
         known = np.zeros((2, len(ranked), len(rivals)), dtype=bool)
+        known[:] = ~np.isin(rivals, rival_constants(graph))
+        known[1, of_type] = ~np.isin(rivals, graph.types)
         everything = np.vstack([benchmark.positives.train, positives])
         for side, (lacking, given) in enumerate(((0, 2), (2, 0))):
             near = everything[np.isin(everything[:, given], ranked[:, given])]
             for row, triple in enumerate(ranked):
                 same = (near[:, given] == triple[given]) & (near[:, 1] == triple[1])
-                known[side, row] = np.isin(rivals, near[same, lacking])
+                known[side, row] |= np.isin(rivals, near[same, lacking])
         return cls(ranked, positives[:0], rivals, known)
 
     @property
@@ -140,38 +145,38 @@ class BestEpoch:
 
     Parameters
     ----------
-    accuracy
-        The best accuracy; NaN before the first.
+    figure
+        The best figure of `Validation`; NaN before the first.
     epoch
         The last epoch that reached it, counted from 1.
     stale
         Epochs since it was improved.
     """
 
-    accuracy: float = math.nan
+    figure: float = math.nan
     epoch: int = 0
     stale: int = 0
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> BestEpoch:
         """Return what `facts` wrote into a checkpoint."""
-        accuracy = math.nan if facts["best"] is None else float(facts["best"])
-        return cls(accuracy, int(facts["best_epoch"]), int(facts["stale"]))
+        figure = math.nan if facts["best"] is None else float(facts["best"])
+        return cls(figure, int(facts["best_epoch"]), int(facts["stale"]))
 
     def facts(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        accuracy = None if math.isnan(self.accuracy) else self.accuracy
-        return {"best": accuracy, "best_epoch": self.epoch, "stale": self.stale}
+        figure = None if math.isnan(self.figure) else self.figure
+        return {"best": figure, "best_epoch": self.epoch, "stale": self.stale}
 
-    def judge(self, epoch: int, accuracy: float | None) -> bool:
+    def judge(self, epoch: int, figure: float | None) -> bool:
         """Say whether no epoch was better than this one; among equals the last one has learned most."""
-        if accuracy is not None:
-            better = not accuracy <= self.accuracy
+        if figure is not None:
+            better = not figure <= self.figure
             self.stale = 0 if better else self.stale + 1
-            if accuracy < self.accuracy:
+            if figure < self.figure:
                 return False
             if better:
-                self.accuracy = accuracy
+                self.figure = figure
         self.epoch = epoch
         return True
 

@@ -118,9 +118,9 @@ def bits(salt, counter):
 def loss(system, step, entities, relations):
     """Return the loss of a step without regularisation, and the regularisation."""
     softplus = torch.nn.functional.softplus
-    answers = int(step.starts[len(step.anchors) - len(step.weights)])
+    answers = int(step.starts[len(step.anchors) - step.pairs])
     explicit = system.explicit_weight if system.mode != "random" else 0
-    label = 1 if system.loss == "softplus" else explicit + system.relation_weight
+    softmax = system.loss != "softplus" and system.mode != "explicit"
 
     def of(query, other):
         ends = (step.anchors[query], other) if step.side == OBJECT else (other, step.anchors[query])
@@ -129,20 +129,22 @@ def loss(system, step, entities, relations):
     total, cubic = torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
     for query in range(len(step.anchors)):
         targets = step.targets[step.starts[query] : step.starts[query + 1]].tolist()
-        if query >= len(step.anchors) - len(step.weights):
-            weight = float(step.weights[query - len(step.anchors) + len(step.weights)])
+        if query >= len(step.anchors) - step.pairs:
+            weight = float(step.weights[step.starts[query]])
             total = total + weight * softplus(of(query, targets[0]))
             continue
         wrong = [c for c in step.candidates[: step.drawn].tolist() if c not in targets]
+        other = system.relation_weight if step.relations[query] else 0  # 0 is that of types
+        label = explicit + other if softmax else 1
         scores = torch.stack([of(query, c) for c in wrong]) if wrong else torch.zeros(0, dtype=torch.float64)
         for target in targets:
             own = of(query, target)
             total = total + label * softplus(-own)
-            if system.loss == "softplus":
+            if softmax and wrong:
+                total = total + torch.logsumexp(torch.cat([own[None], scores]), 0) - own
+            elif not softmax:
                 shares = torch.softmax(system.adversarial * scores, 0).detach()
                 total = total + (shares * softplus(scores)).sum()
-            elif wrong:
-                total = total + torch.logsumexp(torch.cat([own[None], scores]), 0) - own
             for vector in (entities[step.anchors[query]], relations[step.relations[query]], entities[target]):
                 parts = to_complex(vector) if isinstance(system, ComplEx) else vector
                 cubic = cubic + system.cubic * (parts.abs() ** 3).sum()
@@ -161,7 +163,7 @@ def test_gradients_are_those_of_automatic_differentiation(name, kind, dimension,
         relations = torch.tensor(weights.relations, dtype=torch.float64, requires_grad=True)
         expected, cubic, answers = loss(system, step, entities, relations)
         ((expected + cubic) / answers).backward()
-        found = Learner(system, weights, mode != "random").learn(step, 0.001, 1)
+        found = Learner(system, weights).learn(step, 0.001, 1)
         assert found == pytest.approx(expected.item(), rel=1e-5, abs=1e-6)
         for moments, parameter in ((weights.entity_moments, entities), (weights.relation_moments, relations)):
             wanted = parameter.grad.numpy()
@@ -174,13 +176,13 @@ def test_dropout_takes_numbers_of_queries_away_and_keeps_their_mean():
     system = DistMult(dimension=400, dropout=0.25, regularisation=0, negatives=5, batch=1, explicit_weight=0)
     step = steps_of(system, graph())[0]
     weights, entities = start(system), start(system).entities
-    Learner(system, weights, explicit=True).learn(step, 0.001, 1)
+    Learner(system, weights).learn(step, 0.001, 1)
     width = system.query_width
-    for query in range(len(step.anchors) - len(step.weights)):
+    for query in range(len(step.anchors) - step.pairs):
         kept = np.array([bits(step.salt, query * width + j) >> 40 >= 0.25 * 2**24 for j in range(width)])
         assert 0.65 < kept.mean() < 0.85
     moved = [c for c in step.candidates[: step.drawn] if c not in step.targets and c not in step.anchors]
-    assert len(step.anchors) - len(step.weights) == 1
+    assert len(step.anchors) - step.pairs == 1
     assert moved
     assert all(((weights.entities[c] != entities[c]) == kept).all() for c in moved)
 
@@ -188,7 +190,7 @@ def test_dropout_takes_numbers_of_queries_away_and_keeps_their_mean():
 def after_a_step(system):
     """Return weights before and after the first step of a system."""
     weights, before = start(system), start(system)
-    Learner(system, weights, explicit=True).learn(steps_of(system, graph())[0], 0.001, 1)
+    Learner(system, weights).learn(steps_of(system, graph())[0], 0.001, 1)
     return weights, before
 
 
@@ -217,7 +219,7 @@ def test_optimisers_are_those_of_pytorch_where_all_rows_are_touched(optimiser, r
     assert len(steps) > 2
     weights = start(system)
     learned = Weights(*(padded(array[:rows]) for array, rows in zip(weights, (4, 1, 1, 4, 1), strict=True)))
-    learner = Learner(system, learned, explicit=False)
+    learner = Learner(system, learned)
     entities = torch.tensor(weights.entities[:4], dtype=torch.float64, requires_grad=True)
     relations = torch.tensor(weights.relations[:1], dtype=torch.float64, requires_grad=True)
     optimiser = getattr(torch.optim, reference)([entities, relations])

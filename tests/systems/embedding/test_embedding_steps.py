@@ -34,11 +34,11 @@ def triples_of(side, step, first, last, directions=1):
 
 
 def asked(side, step, directions=1):
-    return triples_of(side, step, 0, len(step.anchors) - len(step.weights), directions)
+    return triples_of(side, step, 0, len(step.anchors) - step.pairs, directions)
 
 
 def pairs(side, step):
-    return list(triples_of(side, step, len(step.anchors) - len(step.weights), len(step.anchors)))
+    return list(triples_of(side, step, len(step.anchors) - step.pairs, len(step.anchors)))
 
 
 @given(
@@ -70,7 +70,7 @@ def test_types_compete_with_types_and_constants_with_constants(batch):
         assert (np.diff(drawn) >= 0).all()
         assert len(step.candidates) % 64 == 0
         assert of_types or len(drawn) == 20
-        queries = len(step.anchors) - len(step.weights)
+        queries = len(step.anchors) - step.pairs
         assert len({int(r) == data.type_relation for r in step.relations[:queries]}) == 1 or side == SUBJECT
     assert kinds == {(OBJECT, False), (SUBJECT, False), (OBJECT, True)}
 
@@ -95,7 +95,8 @@ def test_explicit_negatives_come_equally_often_and_relations_differ():
     for side, step in steps:
         right = list(asked(side, step))
         wrong = pairs(side, step)
-        assert step.weights.tolist() == [1.0] * len(right) + [0.5] * (len(wrong) - len(right))
+        labels = [1.0 if triple[1] == data.type_relation else 1.5 for triple in right]
+        assert step.weights.tolist() == labels + [1.0] * len(right) + [0.5] * (len(wrong) - len(right))
         found.update(wrong[: len(right)])
         untyped = [triple for triple in right if triple[1] != data.type_relation]
         other += zip(untyped, wrong[len(right) :], strict=True)
@@ -104,6 +105,23 @@ def test_explicit_negatives_come_equally_often_and_relations_differ():
     assert max(shares.values()) - min(shares.values()) <= 1
     assert all(a[0] == b[0] and a[2] == b[2] and a[1] != b[1] for a, b in other)
     assert {b[1] for _, b in other} == set(data.relations.tolist())
+
+
+def test_right_answers_count_by_themselves_as_much_as_what_is_wrong_beside_them():
+    for settings, weight in (
+        ({"loss": "softplus", "explicit_weight": 0.3}, 1),
+        ({"mode": "explicit", "explicit_weight": 0.3}, 1),
+        ({"explicit_weight": 0.3}, 0.3),
+        ({"mode": "random", "relation_weight": 0.2}, 0.2),
+        ({"mode": "random", "explicit_weight": 0.3}, 0),
+    ):
+        known = benchmark(np.array([(0, 0, 1), (1, 1, 2)], np.int32), entities=3, relations=2)
+        known = known if settings.get("mode") == "random" else typed()
+        for _, step in steps_of(DistMult(**settings), known)[1]:
+            assert set(step.weights[: len(step.places)].tolist()) == {np.float32(weight)}
+    alone = benchmark(np.array([(0, 0, 1)], np.int32), entities=2, relations=1)
+    for _, step in steps_of(DistMult(mode="random", relation_weight=0.2), alone)[1]:
+        assert step.weights.tolist() == [0]
 
 
 def test_steps_have_about_as_many_positives_as_asked_for():

@@ -7,15 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.embedding_models import MODELS, NOTHING, Cut, benchmark, circle
+from tests.support.large_training import typed
 from tests.support.made_up_benchmarks import family
 
+from loginfer.benchmark.benchmark import NegativeSet, Splits
 from loginfer.errors import InputError, LogInferError, UnknownNameError
+from loginfer.evaluation.ranking import rank
 from loginfer.systems import configure, find_system, training_view
+from loginfer.systems.embedding import training
 from loginfer.systems.embedding.distmult import DistMult
 from loginfer.systems.embedding.rotate import RotatE
 from loginfer.systems.embedding.steps import Learner
 from loginfer.systems.embedding.transe import TransE
-from loginfer.systems.fitting import best_accuracy
+from loginfer.systems.fitting import Validation, best_accuracy
 from loginfer.systems.interface import Unwatched, WatchedSystem
 
 SMALL = {"dimension": 16, "epochs": 6, "batch": 32}
@@ -181,6 +185,28 @@ def test_without_negatives_epochs_are_compared_by_the_ranks_of_valid():
     assert max(figures) == pytest.approx(np.mean(reciprocal), abs=1e-3)
 
 
+def test_types_are_ranked_among_types_and_constants_among_constants():
+    known = typed()
+    of_types = known.graph.triples[known.graph.triples[:, 1] == 0]
+    valid = np.vstack([known.positives.valid, of_types[:5]])
+    train = known.graph.triples[~np.isin(known.graph.keys.pack(known.graph.triples), known.graph.keys.pack(valid))]
+    # N_train without N_valid is no reason to choose by nothing.
+    pa = NegativeSet("pa", Splits(known.negatives["pa"].splits.train, NOTHING, NOTHING))
+    splits = Splits(train, valid, NOTHING)
+    known = replace(known, graph=known.graph.with_triples(train), positives=splits, negatives={"pa": pa})
+    scorer = DistMult(dimension=4, epochs=2).fit(known)
+    validation = Validation.of(known, 0)
+    asked = replace(known, positives=Splits(train, NOTHING, valid), negatives={})
+    reciprocal = [
+        1 / np.array(x.ranks()) for x in rank(scorer, asked, ranking=("filtered",)) if x.position != "relation"
+    ]
+    assert validation.judge(scorer) == pytest.approx(np.mean(np.concatenate(reciprocal)), abs=1e-6)
+    entities, compact = validation.compact()
+    weights = scorer.arrays()
+    few = scorer.of(scorer.system, weights["entities"][entities], weights["relations"])
+    assert compact.judge(few) == validation.judge(scorer)
+
+
 @given(
     positives=st.lists(st.integers(0, 5), min_size=1, max_size=8),
     negatives=st.lists(st.integers(0, 5), min_size=1, max_size=8),
@@ -203,6 +229,15 @@ def test_without_negatives_only_the_mode_that_needs_them_is_refused():
         TransE(**SMALL, mode="explicit").fit(known)
     assert "--mode random" in error.value.hint
     assert same(TransE(**SMALL, mode="both").fit(known), TransE(**SMALL, mode="random").fit(known))
+
+
+def test_more_candidates_than_fit_into_memory_are_refused_before_anything_is_made(monkeypatch):
+    monkeypatch.setattr(training, "MEMORY", 40_000)
+    known = circle()
+    TransE(dimension=8, batch=10, negatives=10, epochs=1).fit(known)
+    with pytest.raises(InputError, match="a step with 60 candidates needs more than") as error:
+        TransE(dimension=8, batch=200, loss="1vsall").fit(known)
+    assert "--set negatives" in error.value.hint
 
 
 def test_nothing_to_learn_from_is_an_error():

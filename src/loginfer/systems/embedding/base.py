@@ -52,8 +52,9 @@ class EmbeddingSystem(ABC):
 
         explicit_weight · softplus(score(e)) + relation_weight · softplus(score(q)),
 
-    and to `softmax` and `1vsall`, which compare scores of one query only, (explicit_weight + relation_weight) ·
-    softplus(−score(p)), so that one threshold can tell right from wrong.
+    and to `softmax` and `1vsall`, which compare scores of one query only, as much of softplus(−score(p)), so that one
+    threshold can tell right from wrong. In the mode `explicit` there are no candidates and no q, and each score
+    counts by itself.
     """
 
     dimension: int = setting(100, "numbers in a vector; complex ones for RotatE and ComplEx", least=1)
@@ -96,6 +97,11 @@ class EmbeddingSystem(ABC):
 
     def __post_init__(self) -> None:
         check_settings(self)
+
+    @property
+    def softmax(self) -> bool:
+        """Whether an answer is compared with candidates, and does not count by itself."""
+        return self.loss != "softplus" and self.mode != "explicit"
 
     @property
     def entity_width(self) -> int:

@@ -54,22 +54,19 @@ def padded(array: npt.NDArray[Any]) -> Floats:
 
 
 class Loss(NamedTuple):
-    """The loss (see `EmbeddingSystem`) as numbers; `label_weight` is that of softplus(−score) of a positive."""
+    """The loss (see `EmbeddingSystem`) as numbers."""
 
     offset: np.float32
     softmax: bool
-    label_weight: np.float32
     adversarial: np.float32
     cubic: np.float32
     dropout: np.float32
 
     @classmethod
-    def of(cls, system: EmbeddingSystem, explicit: bool) -> Loss:
-        """Describe a system's loss, with or without explicit negatives."""
-        softmax = system.loss != "softplus"
-        label_weight = (system.explicit_weight if explicit else 0) + system.relation_weight if softmax else 1
-        numbers = (label_weight, system.adversarial, system.cubic, system.dropout)
-        return cls(np.float32(system.offset), softmax, *map(np.float32, numbers))
+    def of(cls, system: EmbeddingSystem) -> Loss:
+        """Describe a system's loss."""
+        numbers = (system.adversarial, system.cubic, system.dropout)
+        return cls(np.float32(system.offset), system.softmax, *map(np.float32, numbers))
 
 
 class Weights(NamedTuple):
@@ -97,7 +94,7 @@ class TrainingStep(NamedTuple):
         int64[n + p + 1], int32[m + p]: the right answers of query i are targets[starts[i]:starts[i + 1]]; for a
         pair, its single wrong one.
     weights
-        float32[p], of pairs in the loss.
+        float32[m + p], of each target in the loss: of a right answer by itself, without the candidates, or of a pair.
     candidates, drawn
         int32[c]: those that the first n queries share, up to index `drawn`; what follows fills up a tile.
     places
@@ -114,6 +111,11 @@ class TrainingStep(NamedTuple):
     candidates: Ids
     drawn: int
     places: Order
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs there are."""
+        return len(self.targets) - len(self.places)
 
 
 class Work(NamedTuple):
@@ -199,7 +201,7 @@ def sigmoid(x: Any) -> Any:
 
 
 @fast_spliced
-def weigh(loss: Loss, count: int, places: Order, row: Floats, target_scores: Floats) -> Any:
+def weigh(loss: Loss, count: int, places: Order, weights: Floats, row: Floats, target_scores: Floats) -> Any:
     """Set the derivatives of the loss by a query's scores, in their place; returns the loss.
 
     Of the candidates, those that are right answers take no part.
@@ -218,8 +220,8 @@ def weigh(loss: Loss, count: int, places: Order, row: Floats, target_scores: Flo
             sum_ += np.exp(scale * (row[i] - highest))
     for t in range(len(places)):
         score = target_scores[t]
-        derivative = -loss.label_weight * sigmoid(-score)
-        total += loss.label_weight * softplus(-score)
+        derivative = -weights[t] * sigmoid(-score)
+        total += weights[t] * softplus(-score)
         if loss.softmax and sum_ > _ZERO:
             # −log of exp(score) / (exp(score) + sum of the candidates' exp)
             behind = highest + np.log(sum_) - score
@@ -429,10 +431,10 @@ def weigh_queries(first: int, last: int, loss: Loss, weights: Weights, step: Tra
     for i in range(first, last):
         start, end = step.starts[i], step.starts[i + 1]
         if i < len(work.scores):
-            scores = work.target_scores[start:end]
-            work.losses[i] = weigh(loss, step.drawn, step.places[start:end], work.scores[i], scores)
+            places, own, scores = step.places[start:end], step.weights[start:end], work.target_scores[start:end]
+            work.losses[i] = weigh(loss, step.drawn, places, own, work.scores[i], scores)
         else:
-            weight, score = step.weights[i - len(work.scores)], work.target_scores[start]
+            weight, score = step.weights[start], work.target_scores[start]
             work.losses[i] = weight * softplus(score)
             work.target_scores[start] = weight * sigmoid(score)
 

@@ -193,27 +193,36 @@ class Teacher:
         )
 
     def _candidates(self, pool: Ids, random: np.random.Generator) -> Ids:
-        """Draw candidates that all queries of a step share, ascending; all if they are not many more."""
+        """Draw candidates that all queries of a step share, ascending; all if there are no more."""
         if self._system.loss == "1vsall" or self._system.negatives >= len(pool):
             return pool
         return np.sort(pool[random.integers(0, len(pool), self._system.negatives)])
 
     def _pairs(self, side: int, asked: Ids, before: int, random: np.random.Generator) -> tuple[Ids, Floats]:
-        """Return what is wrong for sure or nearly so, as anchors, relations and answers, and its weight each."""
+        """Return what is wrong for sure or nearly so, as anchors, relations and answers; and weights.
+
+        Those of what was asked come first: a right answer by itself counts as much as what is wrong beside it.
+        """
         system, data = self._system, self._data
-        pairs, weights = [np.empty((0, 3), dtype=np.int32)], [np.empty(0, dtype=np.float32)]
+        own = np.zeros(len(asked), dtype=np.float32)
+        pairs, weights = [np.empty((0, 3), dtype=np.int32)], [own]
         if len(self._pairing):
             places = np.arange(before, before + len(asked)) % len(self._pairing)
             explicit = data.negatives[self._pairing[places]]
             pairs.append(explicit if side == OBJECT else explicit[:, ::-1])
             weights.append(np.full(len(asked), system.explicit_weight, dtype=np.float32))
-        if system.relation_weight and len(data.relations) > 1:
-            other = asked[asked[:, 1] != data.type_relation].copy()
+            own += weights[-1]
+        if system.relation_weight and len(data.relations) > 1 and system.mode != "explicit":
+            untyped = asked[:, 1] != data.type_relation
+            other = asked[untyped].copy()
             drawn = random.integers(0, len(data.relations) - 1, len(other))
-            own = np.searchsorted(data.relations, other[:, 1])
-            other[:, 1] = data.relations[drawn + (drawn >= own)]
+            places = np.searchsorted(data.relations, other[:, 1])
+            other[:, 1] = data.relations[drawn + (drawn >= places)]
             pairs.append(other)
             weights.append(np.full(len(other), system.relation_weight, dtype=np.float32))
+            own[untyped] += weights[-1]
+        if not system.softmax:
+            own[:] = 1
         return np.vstack(pairs), np.concatenate(weights)
 
 
@@ -253,13 +262,11 @@ class Learner:
         The settings.
     weights
         What is learned.
-    explicit
-        Whether there are explicit negatives.
     """
 
-    def __init__(self, system: EmbeddingSystem, weights: Weights, explicit: bool) -> None:
+    def __init__(self, system: EmbeddingSystem, weights: Weights) -> None:
         self._weights = weights
-        self._loss = Loss.of(system, explicit)
+        self._loss = Loss.of(system)
         self._kernels = training_kernels(system.functions)
         self._products = system.functions.backward_tile is None
         self._widths = system.query_width, system.entity_width, system.derived_width
@@ -275,7 +282,7 @@ class Learner:
         shards = len(work.g_parts)
         self._share(len(step.anchors), kernels.make_queries, *given)
         if self._products:
-            rows = weights.entities.take(step.candidates, axis=0, out=work.tiles)
+            rows = weights.entities.take(step.candidates, axis=0, out=work.tiles, mode="clip")
             self._share(shards, _score_products, rows, work)
         else:
             self._share(len(work.tiles), kernels.score_tiles, *given)
@@ -330,7 +337,7 @@ class Learner:
         """Return space for a step, the same as for the last one if there is enough."""
         query, entity, derived = self._widths
         everything, targets, candidates = len(step.anchors), len(step.targets), len(step.candidates)
-        queries, tiles = everything - len(step.weights), candidates // TILE
+        queries, tiles = everything - step.pairs, candidates // TILE
         shards = min(_SHARDS, tiles)
         return Work(
             queries=self._array("queries", everything, query),

@@ -43,6 +43,10 @@ def train(system: EmbeddingSystem, benchmark: Benchmark, watch: Watch | None) ->
     """Fit an embedding system to a benchmark."""
     watch = Unwatched() if watch is None else watch
     entities = len(benchmark.graph.entities)
+    candidates = entities if system.loss == "1vsall" else min(system.negatives, entities)
+    if 4 * candidates * (system.batch + 4 * system.entity_width) > MEMORY:
+        hint = "fewer of them: --set loss=softmax --set negatives=1024, or a smaller --set batch"
+        raise InputError(f"a step with {candidates:,} candidates needs more than {MEMORY // 2**30} GB", hint=hint)
     if count_parts(system, entities) == 1 and in_memory(system, entities):
         store = MemoryStore(system, training_data(system, benchmark), entities)
     else:
@@ -84,10 +88,9 @@ def in_memory(system: EmbeddingSystem, entities: int) -> bool:
 def training_data(system: EmbeddingSystem, benchmark: Benchmark) -> Data:
     """Return P_train, N_train and what random negatives are made of."""
     graph = benchmark.graph
-    negatives = explicit_negatives(benchmark, system.mode)
     return Data(
         positives=np.array(benchmark.positives.train, dtype=np.int32, order="C"),
-        negatives=np.require(negatives[:0] if system.mode == "random" else negatives, np.int32, ["C", "W"]),
+        negatives=np.require(explicit_negatives(benchmark, system.mode), np.int32, ["C", "W"]),
         constants=rival_constants(graph),
         types=np.array(graph.types, dtype=np.int32),
         relations=np.array(graph.rels, dtype=np.int32),
@@ -161,7 +164,7 @@ class _Training:
         self._kernels = training_kernels(system.functions)
         self._kernels.derive_all(relations, derived)
         self._weights = Weights(store.entities, relations, derived, store.moments, padded(moments))
-        self._learner = Learner(system, self._weights, store.explicit)
+        self._learner = Learner(system, self._weights)
 
     def run(self) -> EmbeddingScorer:
         """Learn until it is enough; returns what was learned."""
@@ -226,7 +229,7 @@ class _Training:
             step = teacher.step(planned[number], *stage, number)
             done = (state.epoch + before + share * number / len(planned)) / system.epochs
             state.total += self._learner.learn(step, system.learning_rate * (1 - done), state.steps + 1)
-            state.steps, state.asked = state.steps + 1, state.asked + len(step.targets) - len(step.weights)
+            state.steps, state.asked = state.steps + 1, state.asked + len(step.places)
             state.lesson = number + 1
             if not math.isfinite(state.total):
                 raise self._ran_away(f"the loss became {state.total}")
@@ -305,11 +308,6 @@ class MemoryStore:
     def place(self, ids: Ids) -> Ids:
         """Return where in memory the rows are that data call so."""
         return ids
-
-    @property
-    def explicit(self) -> bool:
-        """Whether there are explicit negatives."""
-        return len(self._data.negatives) > 0
 
     def rows(self, ids: Ids) -> Floats:
         """Return copies of the rows of some entities."""

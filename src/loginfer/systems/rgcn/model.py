@@ -44,10 +44,10 @@ Longs = npt.NDArray[np.int64]
 
 
 class BestStep(NamedTuple):
-    """The best step on valid: its number, its accuracy, and the vectors that score with it."""
+    """The best step on valid: its number, its figure (see `Validation`), and the vectors that score with it."""
 
     step: int
-    accuracy: float
+    figure: float
     vectors: tuple[Vectors, Vectors]
 
 
@@ -163,10 +163,10 @@ class Training:
 
     def _validate(self, valid: Validation, step: int) -> float:
         vectors = self.vectors()
-        accuracy = valid.judge(distmult_scorer(*vectors))
-        if self.best is None or accuracy > self.best.accuracy:
-            self.best = BestStep(step, accuracy, vectors)
-        return accuracy
+        figure = valid.judge(distmult_scorer(*vectors))
+        if self.best is None or figure > self.best.figure:
+            self.best = BestStep(step, figure, vectors)
+        return figure
 
     def _given_up(self, step: int) -> bool:
         patience = self.settings.patience * self.settings.validate_every
@@ -181,11 +181,11 @@ class Training:
             state = self.optimizer.state[value]
             for ending, tensor in (("", value), (".mean", state["exp_avg"]), (".square", state["exp_avg_sq"])):
                 arrays[f"{name}{ending}"] = tensor.detach().cpu().numpy().copy()
-        best_step, best_accuracy = 0, -1.0
+        best_step, best_figure = 0, -1.0
         if self.best is not None:
-            best_step, best_accuracy = self.best.step, self.best.accuracy
+            best_step, best_figure = self.best.step, self.best.figure
             arrays["best.entities"], arrays["best.relations"] = self.best.vectors
-        return Checkpoint(arrays, {"step": step, "best_step": best_step, "best_accuracy": best_accuracy})
+        return Checkpoint(arrays, {"step": step, "best_step": best_step, "best_figure": best_figure})
 
     def restore(self, checkpoint: Checkpoint) -> int:
         """Go back to a checkpoint's state and return the step that is next."""
@@ -201,7 +201,7 @@ class Training:
                 self.optimizer.state[value] = {"step": torch.tensor(float(step), device=self.device), **moments}
         if "best.entities" in arrays:
             vectors = (np.asarray(arrays["best.entities"]), np.asarray(arrays["best.relations"]))
-            self.best = BestStep(int(facts["best_step"]), float(facts["best_accuracy"]), vectors)
+            self.best = BestStep(int(facts["best_step"]), float(facts["best_figure"]), vectors)
         return step
 
 
