@@ -5,6 +5,8 @@ import functools
 import itertools
 import json
 import math
+import shlex
+import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass
@@ -13,9 +15,11 @@ from typing import ClassVar, Literal
 import numpy as np
 import pytest
 
+from loginfer import tuning
 from loginfer.benchmark import Recipe, Splits, build, write_benchmark
 from loginfer.errors import InputError, LogInferError, OutputError
 from loginfer.evaluation.evaluating import configure_system, settings_line
+from loginfer.files import write_text
 from loginfer.randomness import hashes
 from loginfer.settings import setting, settings_of
 from loginfer.systems import registry, systems
@@ -64,8 +68,18 @@ def _no_fits():
     Toy.fits.clear()
 
 
+@pytest.fixture
+def bench(tmp_path):
+    write_benchmark(couples(), tmp_path / "bench")
+    return tmp_path / "bench"
+
+
 def content(folder):
     return (folder / "tuning.json").read_bytes()
+
+
+def cpu_seconds(folder):
+    return json.loads((folder / "timing.json").read_text())["cpu_seconds"]
 
 
 # -- what a trial is worth ----------------------------------------------------------------------------
@@ -103,9 +117,10 @@ def near_misses():
     return build(recipe, typed_graph())
 
 
-@pytest.mark.parametrize("kind", ["position-aware", "near misses", "no negatives"])
+@pytest.mark.parametrize("kind", ["position-aware", "near misses", "no negatives", "inductive"])
 def test_a_trial_is_worth_its_accuracy_and_c_mrr_on_valid(kind, tmp_path):
-    benchmark = near_misses() if kind == "near misses" else couples()
+    benchmark = near_misses() if kind == "near misses" else couples(inductive=kind == "inductive")
+    assert (benchmark.context is not None) == (kind == "inductive")
     if kind == "no negatives":
         benchmark = dataclasses.replace(benchmark, negatives={})
     method = next(iter(benchmark.negatives), None)
@@ -126,6 +141,12 @@ def test_of_several_benchmarks_the_mean_counts(tmp_path):
     both = tune([first, second], TOY, tmp_path / "both", trials=1)["trials"][0]
     assert both["figures"] == [trial["figures"][0] for trial in alone]
     assert both["worth"] == pytest.approx(sum(trial["worth"] for trial in alone) / 2)
+
+
+def test_one_benchmark_may_be_given_alone_by_value_or_by_folder(bench, tmp_path):
+    places = [[bench], bench, str(bench), couples()]
+    trials = [tune(place, TOY, tmp_path / str(i), trials=2)["trials"] for i, place in enumerate(places)]
+    assert trials == trials[:1] * 4
 
 
 def test_test_is_never_looked_at(tmp_path):
@@ -175,7 +196,7 @@ def test_settings_with_which_a_system_fails_are_worth_nothing(tmp_path):
     assert failed
     assert "ArithmeticError: too small" in failed[0]["error"]
     assert document["best"]["worth"] == document["trials"][0]["worth"]
-    assert any("failed, rate 0." in line for line in heard)
+    assert any("failed: `tests.test_tuning:Toy` failed in `fit`: ArithmeticError: too small; rate" in h for h in heard)
     assert tune([couples()], TOY, tmp_path / "out", **asked) == document
     with pytest.raises(InputError, match="too small"):
         tune([couples()], TOY, tmp_path / "bad", **{**asked, "vary": {"rate": "0.1:0.5"}})
@@ -220,6 +241,20 @@ def test_a_system_that_declares_nothing_needs_to_be_told_what_to_vary(tmp_path):
         tune([couples()], TOY, tmp_path / "out", settings={"rate": 1}, vary={"rate": "0.1:1"})
 
 
+@pytest.mark.parametrize(("argument", "option"), [("settings", "--set"), ("vary", "--vary")])
+def test_the_seed_is_no_setting_to_fix_or_vary(argument, option, tmp_path):
+    with pytest.raises(InputError, match="the seed has an option of its own") as caught:
+        tune([couples()], "exact", tmp_path / "out", **{argument: {"seed": "1:5"}})
+    assert (caught.value.where, caught.value.hint) == (option, "give --seed NUMBER")
+
+
+def test_a_benchmark_and_a_trial_are_needed(tmp_path):
+    with pytest.raises(InputError, match="no benchmark to tune on"):
+        tune([], TOY, tmp_path / "out")
+    with pytest.raises(InputError, match="`trials` must be at least 1, not 0"):
+        tune([couples()], TOY, tmp_path / "out", trials=0)
+
+
 def test_valid_triples_are_needed(tmp_path):
     with pytest.raises(InputError, match="no valid triples"):
         tune([family(valid=False)], TOY, tmp_path / "out", negatives="pa")
@@ -243,6 +278,45 @@ def test_a_tuning_that_was_stopped_goes_on_and_ends_with_the_same_bytes(last, tm
     assert content(tmp_path / "stopped") == content(tmp_path / "whole")
     assert Toy.fits == fits * 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["stopped", "whole"]
+
+
+@pytest.mark.parametrize("file", ["tuning.json", "timing.json"])
+def test_a_kill_while_the_first_trial_is_written_does_no_harm(file, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+
+    def write_half(path, text, **options):
+        if path.name == file:
+            out.mkdir(exist_ok=True)
+            (out / f".{file}.x1.part").write_text(text[:9])
+            raise KeyboardInterrupt
+        write_text(path, text, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tuning, "write_text", write_half)
+        with pytest.raises(KeyboardInterrupt):
+            tune([couples()], TOY, out, trials=3)
+    if file == "tuning.json":  # older versions wrote the seconds first
+        (out / "timing.json").write_text('{"cpu_seconds": [1000]}')
+    tune([couples()], TOY, out, trials=3)
+    tune([couples()], TOY, tmp_path / "whole", trials=3)
+    assert content(out) == content(tmp_path / "whole")
+    assert len(cpu_seconds(out)) == 3
+    assert sum(cpu_seconds(out)) < 1000
+    assert (cpu_seconds(out)[0] == 0) or file == "tuning.json"
+
+
+def test_settings_that_make_no_difference_may_change_and_are_not_kept(tmp_path):
+    fixed = {"dimension": 4, "epochs": 1}
+    asked = {"trials": 1, "vary": {"learning_rate": "0.005:0.03:log"}}
+    tune([couples()], "distmult", tmp_path / "out", **asked, settings=fixed)
+    first = content(tmp_path / "out")
+    more = {**fixed, "workers": 2, "storage": "mapped"}
+    tune([couples()], "distmult", tmp_path / "out", **asked, settings=more)
+    document = tune([couples()], "distmult", tmp_path / "again", **asked, settings=more)
+    assert content(tmp_path / "out") == content(tmp_path / "again") == first
+    assert not {"workers", "storage"} & {*document["request"]["settings"], *document["best"]["settings"]}
+    with pytest.raises(LogInferError, match="unknown setting of distmult to vary `workers`"):
+        tune([couples()], "distmult", tmp_path / "other", vary={"workers": "1:4"})
 
 
 def test_more_trials_can_be_asked_for(tmp_path):
@@ -280,6 +354,18 @@ def test_no_trial_begins_when_the_seconds_are_used_up(tmp_path):
     timing.write_text(json.dumps({"cpu_seconds": [1000]}))
     assert len(tune([couples()], TOY, tmp_path / "out", trials=9, seconds=999)["trials"]) == 1
     assert len(tune([couples()], TOY, tmp_path / "out", trials=3, seconds=1001)["trials"]) == 3
+
+
+def test_the_seconds_of_processes_that_a_trial_starts_count(tmp_path, monkeypatch):
+    tune([couples()], TOY, tmp_path / "warm", trials=1)  # compiles what takes long
+
+    def fit_elsewhere(system, benchmark, fit=Toy.fit):
+        subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 1: pass"], check=True)
+        return fit(system, benchmark)
+
+    monkeypatch.setattr(Toy, "fit", fit_elsewhere)
+    tune([couples()], TOY, tmp_path / "out", trials=1)
+    assert cpu_seconds(tmp_path / "out")[0] > 0.9
 
 
 # -- settings that are shipped ------------------------------------------------------------------------
@@ -332,35 +418,31 @@ def test_no_comment_in_the_file_can_end_its_line(tmp_path):
 # -- the command --------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def bench(tmp_path):
-    write_benchmark(couples(), tmp_path / "bench")
-    return tmp_path / "bench"
-
-
 def test_the_command_shows_trials_and_the_best_settings(loginfer, bench, tmp_path):
-    words = (
-        "tune",
-        bench,
-        "--system",
-        "exact",
-        "--vary",
-        "smoothing=1:50:log",
-        "--trials",
-        3,
-        "--out",
-        tmp_path / "out",
-    )
+    words = ("tune", bench, "--system", "exact", "--vary", "smoothing=1:50:log", "--trials", 3, "-o", tmp_path / "out")
     code, out, messages = loginfer(*words)
     assert code == 0
     assert out.count(" smoothing ") == 3
-    assert "best: --system exact" in out
+    best = read_tuning(tmp_path / "out")["best"]["settings"]
+    options = [word for name, value in best.items() for word in ("--set", f"{name}={value}")]
+    assert shlex.split(out.splitlines()[-1]) == ["best:", "--system", "exact", "--no-tuned", *options]
     assert [line.split(":")[0] for line in messages.splitlines() if line.startswith("trial")] == [
         f"trial {number} of 3" for number in (1, 2, 3)
     ]
     code, out, messages = loginfer(*words, "--json")
     assert json.loads(out) == json.loads(content(tmp_path / "out"))
     assert "trial" not in messages
+
+
+def test_the_command_says_why_trials_failed(loginfer, bench, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    words = ("--set", "fails=true", "--vary", "rate=0.1:1", "--trials", 4, "--out", tmp_path / "out")
+    code, out, messages = loginfer("tune", bench, "-s", TOY, *words)
+    assert code == 0
+    reason = "failed: `tests.test_tuning:Toy` failed in `fit`: ArithmeticError: too small"
+    assert f"trial 2 of 4: {reason}; rate 0." in " ".join(messages.split())
+    assert f"; {reason}" in " ".join(out.split())
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_the_command_makes_the_file_of_settings(loginfer, bench, tmp_path):

@@ -57,6 +57,8 @@ class Setting:
     tuned
         What `loginfer tune` may try: `0.005:0.03:log`, numbers between two, and that evenly by their logarithm;
         `2:5`; or values, `maximum,noisy-or`.
+    indifferent
+        Whether the result is the same whatever the value.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Setting:
     metavar: str | None = None
     read: Callable[[str], Any] | None = None
     tuned: str | None = None
+    indifferent: bool = False
 
     @property
     def choices(self) -> tuple[str, ...]:

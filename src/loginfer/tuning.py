@@ -5,15 +5,14 @@ fits the system to each benchmark, and is worth the mean of their figures: the a
 C-MRR (filtered) of some hundred valid triples once; without negatives the C-MRR alone. The folder holds:
 
     tuning.json   what was asked, all trials, and the best settings: the same bytes, however often it was killed
-    timing.json   the CPU seconds of each trial
+    timing.json   the CPU seconds of each trial, with those of processes that it started
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
+import os
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +31,12 @@ from loginfer.evaluation.ranking import rank
 from loginfer.evaluation.resuming import RunMonitor, UnfinishedRun, differences
 from loginfer.evaluation.runs import benchmark_sum
 from loginfer.files import locked, write_text, writing
-from loginfer.progress import Progress, ProgressChoice, shown
+from loginfer.progress import Progress, ProgressChoice, report_progress, shown
 from loginfer.randomness import hash_order
 from loginfer.reproduction.running import stable_json
 from loginfer.settings import Setting, settings_of
 from loginfer.systems.fitting import best_accuracy
-from loginfer.systems.interface import choose_method, training_view
+from loginfer.systems.interface import choose_method
 from loginfer.systems.registry import SPLIT, find_system, graph_entry, tuned_settings
 
 # Valid triples that are ranked.
@@ -149,19 +148,17 @@ class Range:
         return min(max(value, low), high) if isinstance(value, int | float) else low
 
 
-def _ranges(configured: ConfiguredSystem, vary: Mapping[str, str]) -> dict[str, Range]:
+def _ranges(configured: ConfiguredSystem, declared: Mapping[str, Setting], vary: Mapping[str, str]) -> dict[str, Range]:
     """Return what is varied: what the user says, or else what the system declares and the user did not fix."""
-    declared = settings_of(type(configured.system))
     for name in vary:
         if name not in declared:
-            raise UnknownNameError(f"setting of {configured.name}", name, declared, where="--vary")
+            raise UnknownNameError(f"setting of {configured.name} to vary", name, declared, where="--vary")
         if name in configured.from_user:
             raise InputError(f"`{name}` cannot be both fixed and varied", where="--vary", hint="leave out its --set")
     own = {name: one.tuned for name, one in declared.items() if one.tuned and name not in configured.from_user}
     texts = vary or own
     if not texts:
-        names = ", ".join(name for name in declared if name != "seed")
-        hint = f"give --vary NAME=LOW:HIGH, with one of: {names}" if names else None
+        hint = f"give --vary NAME=LOW:HIGH, with one of: {', '.join(declared)}" if declared else None
         raise InputError(f"{configured.name} has no settings that it says may be varied", hint=hint)
     return {name: Range.read(one, text) for name, one in declared.items() if (text := texts.get(name))}
 
@@ -170,7 +167,7 @@ def _ranges(configured: ConfiguredSystem, vary: Mapping[str, str]) -> dict[str, 
 
 
 def tune(
-    benchmarks: Iterable[Benchmark | str | Path],
+    benchmarks: Benchmark | str | Path | Iterable[Benchmark | str | Path],
     system: str,
     out: str | Path,
     *,
@@ -189,7 +186,7 @@ def tune(
     Parameters
     ----------
     benchmarks
-        Benchmarks or their folders: settings are to do well on all of them.
+        A benchmark, its folder or its name in the catalogue; or several: settings are to do well on all of them.
     system
         The name of a system (see `loginfer systems list`).
     out
@@ -203,7 +200,8 @@ def tune(
     negatives
         Whose negatives, if benchmarks have several.
     seconds
-        Begin no trial after so many CPU seconds; how many are made then depends on the machine.
+        Begin no trial after so many CPU seconds, with those of processes that trials start; how many are made then
+        depends on the machine.
     seed
         Of the system, and of what is drawn.
     force
@@ -219,23 +217,35 @@ def tune(
         hint = "in a checkout of LogInfer, `pip install '.[tune]'` brings it"
         raise InputError("tuning needs `optuna`, which is not installed", hint=hint) from error
 
-    places = [(benchmark, choose_method(benchmark, negatives)) for benchmark in map(load_benchmark, benchmarks)]
+    if trials < 1:
+        raise InputError(f"`trials` must be at least 1, not {trials}")
+    for where, values in (("--set", settings), ("--vary", vary)):
+        if "seed" in (values or {}):
+            raise InputError("the seed has an option of its own", where=where, hint="give --seed NUMBER")
+    several = benchmarks if isinstance(benchmarks, Iterable) and not isinstance(benchmarks, str) else [benchmarks]
+    places = [(benchmark, choose_method(benchmark, negatives)) for benchmark in map(load_benchmark, several)]
+    if not places:
+        raise InputError("there is no benchmark to tune on", hint="give one or more")
     for benchmark, _ in places:
         if not len(benchmark.positives.valid):
             raise InputError(f"{benchmark.name} has no valid triples to choose settings by")
     first = places[0][0]
     configured = configure_system(system, first, settings, seed=seed, tuned=False)
-    ranges = _ranges(configured, vary or {})
-    declared = settings_of(type(configured.system))
+    declared = {
+        name: one
+        for name, one in settings_of(type(configured.system)).items()
+        if name != "seed" and not one.indifferent
+    }
+    ranges = _ranges(configured, declared, vary or {})
     defaults = {name: one.nearest(declared[name].default) for name, one in ranges.items()}
-    shipped = tuned_settings(find_system(system), first)
-    shipped = {name: one.nearest(shipped.get(name, defaults[name])) for name, one in ranges.items()}
-    starts = [defaults] if shipped == defaults else [defaults, shipped]
+    shipped_settings = tuned_settings(find_system(system), first)
+    second = {name: one.nearest(shipped_settings.get(name, defaults[name])) for name, one in ranges.items()}
+    starts = [defaults] if second == defaults else [defaults, second]
     request = {
         "loginfer": __version__,
         "optuna": optuna.__version__,
         **({} if configured.code is None else {"code": configured.code}),
-        "settings": {name: value for name, value in configured.settings.items() if name not in ranges},
+        "settings": {n: value for n, value in configured.settings.items() if n in declared and n not in ranges},
         "varied": {name: (vary or {}).get(name) or declared[name].tuned for name in ranges},
         "starts": starts,
         "seed": seed,
@@ -256,37 +266,36 @@ def tune(
     with writing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
     with locked(folder, "tuning-lock"), shown(progress) as show:
-        document["trials"] = made = _earlier_trials(folder, json.loads(stable_json(request)), force)
-        spent = _earlier_seconds(folder)[: len(made)]
+        document["trials"] = known_trials = _earlier_trials(folder, json.loads(stable_json(request)), force)
+        cpu_seconds = _earlier_seconds(folder, len(known_trials))
         for number in range(trials):
             trial = study.ask()
-            drawn = {name: one.draw(trial) for name, one in ranges.items()}
-            if number == len(made):
-                if seconds is not None and made and sum(spent) >= seconds:
-                    tell(f"{sum(spent):.0f} CPU seconds are used up")
+            trial_settings = {name: one.draw(trial) for name, one in ranges.items()}
+            if number == len(known_trials):
+                if seconds is not None and known_trials and sum(cpu_seconds) >= seconds:
+                    tell(f"{sum(cpu_seconds):.0f} CPU seconds are used up")
                     break
-                if show:
-                    show("trials", number, trials)
-                started = time.process_time()
-                row: dict[str, Any] = {"settings": drawn, "worth": None, "figures": []}
+                report_progress(show, "trials", number, trials)
+                begin = _cpu_clock()
+                row: dict[str, Any] = {"settings": trial_settings, "worth": None, "figures": []}
                 try:
-                    same = next((earlier for earlier in made if earlier["settings"] == drawn), None)
-                    row |= same or _trial(system, {**(settings or {}), **drawn}, places, seed, show)
+                    same = next((earlier for earlier in known_trials if earlier["settings"] == trial_settings), None)
+                    row |= same or _trial(system, {**(settings or {}), **trial_settings}, places, seed, show)
                 except LogInferError as error:  # other settings may do
-                    if not made:
+                    if not known_trials:
                         raise
                     row["error"] = error.message
-                made.append(row)
-                spent.append(round(time.process_time() - started, 3))
-                document["best"] = _best(made, request, declared)
-                write_text(folder / "timing.json", stable_json({"cpu_seconds": spent}), force=True)
+                known_trials.append(row)
+                cpu_seconds.append(round(_cpu_clock() - begin, 3))
+                document["best"] = _best(known_trials, request, declared)
                 write_text(folder / "tuning.json", stable_json(document), force=True)
-                outcome = "failed" if row["worth"] is None else f"worth {100 * row['worth']:.2f}"
-                tell(f"trial {number + 1} of {trials}: {outcome}, {settings_words(drawn)}")
-            if made[number]["settings"] != drawn:
+                write_text(folder / "timing.json", stable_json({"cpu_seconds": cpu_seconds}), force=True)
+                outcome = f"failed: {row['error']}" if "error" in row else f"worth {100 * row['worth']:.2f}"
+                tell(f"trial {number + 1} of {trials}: {outcome}; {settings_words(trial_settings)}")
+            if known_trials[number]["settings"] != trial_settings:
                 problem = f"trial {number + 1} is not the one that follows from those before"
                 raise InputError(problem, where=str(folder), hint=_HINT)
-            worth = made[number]["worth"]
+            worth = known_trials[number]["worth"]
             study.tell(trial, worth, state=optuna.trial.TrialState.FAIL if worth is None else None)
         return read_tuning(folder)
 
@@ -300,15 +309,26 @@ def _earlier_trials(folder: Path, request: Mapping[str, Any], force: bool) -> li
         if not force:
             hint = "choose another --out, or add --force to start over"
             raise OutputError(f"`{folder}` was tuned for something else: {'; '.join(changes)}", hint=hint)
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    elif folder.exists() and not (folder.is_dir() and all(map(_left_by_a_kill, folder.iterdir()))):
         raise OutputError(f"`{folder}` exists already, and holds no tuning", hint="choose a new folder")
     return []
 
 
-def _earlier_seconds(folder: Path) -> list[float]:
+def _left_by_a_kill(path: Path) -> bool:
+    """Say whether a file may be there though no trial was finished."""
+    return path.name == "timing.json" or path.match(".*.part")
+
+
+def _earlier_seconds(folder: Path, trials: int) -> list[float]:
+    """Return the CPU seconds of so many trials; 0 where a kill came before they were written."""
     file, schema = folder / "timing.json", dict[str, list[_Figure]]
     document = read_document(file, schema, what="tuning", hint=_HINT) if file.exists() else {}
-    return list(document.get("cpu_seconds", []))
+    return [*document.get("cpu_seconds", []), *[0.0] * trials][:trials]
+
+
+def _cpu_clock() -> float:
+    """Return the CPU seconds of this process and of those that it started and that have ended."""
+    return sum(os.times()[:4])
 
 
 def _trial(
@@ -332,13 +352,13 @@ def _figures(
 ) -> dict[str, float]:
     """Return the accuracy on valid, if there are negatives, and the C-MRR of some valid triples."""
     scorer = configured.fit(benchmark, method, RunMonitor(UnfinishedRun(), show))
-    seen = training_view(benchmark, method)
-    valid = seen.positives.valid
-    chosen = np.sort(hash_order(seen.graph.keys.pack(valid), 0, RANKED))
-    positives = Splits(seen.positives.train, np.delete(valid, chosen, axis=0), valid[chosen])
-    ranks = rank(scorer, dataclasses.replace(seen, positives=positives, negatives={}), ranking=("filtered",))
+    train, valid = benchmark.positives.train, benchmark.positives.valid
+    rows = np.sort(hash_order(benchmark.graph.keys.pack(valid), 0, RANKED))
+    positives = Splits(train, np.delete(valid, rows, axis=0), valid[rows])
+    # No context graph: its constants would be the candidates, and those of valid are in train.
+    ranks = rank(scorer, Benchmark(benchmark.name, benchmark.graph, positives, {}), ranking=("filtered",))
     figures = {"c_mrr": float(ranking_metrics(ranks)["c_mrr"])}
-    if method is not None and len(negatives := seen.negatives[method].splits.valid):
+    if method is not None and len(negatives := benchmark.negatives[method].splits.valid):
         figures["accuracy"] = best_accuracy(scorer.score(valid), scorer.score(negatives))
     return figures
 
@@ -349,12 +369,12 @@ def _best(
     """Return the first trial that is worth most, its settings that are not the defaults, and how it was found."""
     number = max(range(len(trials)), key=lambda i: -1 if trials[i]["worth"] is None else trials[i]["worth"])
     values = {**request["settings"], **trials[number]["settings"]}
-    changed = {name: value for name, value in values.items() if value != declared[name].default}
+    settings = {name: value for name, value in values.items() if value != declared[name].default}
     worth, first = trials[number]["worth"], trials[0]["worth"]
     how = f"trial {number + 1} of {len(trials)}, worth {100 * worth:.2f}, the first {100 * first:.2f}; on "
     how += ", ".join(benchmark["name"] for benchmark in request["benchmarks"])
     how += f"; varied: {settings_words(request['varied'])}"
-    return {"trial": number + 1, "worth": worth, "settings": changed, "how": how}
+    return {"trial": number + 1, "worth": worth, "settings": settings, "how": how}
 
 
 # -- the settings that are shipped ------------------------------------------------------------------
@@ -382,7 +402,7 @@ def collect(folders: Iterable[str | Path]) -> str:
     """
     import tomli_w
 
-    chosen: dict[tuple[str, str], dict[str, Any]] = {}
+    best: dict[tuple[str, str], dict[str, Any]] = {}
     graphs: dict[str, Any] = {}
     for folder in folders:
         document = read_tuning(folder)
@@ -395,14 +415,14 @@ def collect(folders: Iterable[str | Path]) -> str:
             raise InputError(f"two graphs are called `{name}`", where=str(folder), hint="leave one out")
         if all(benchmark["negatives"] is None for benchmark in document["request"]["benchmarks"]):
             name += SPLIT
-        other = chosen.setdefault((system, name), document)
+        other = best.setdefault((system, name), document)
         if other["request"].get("benchmarks") != document["request"].get("benchmarks"):
             problem = f"{system} was tuned for {name} on other benchmarks as well"
             raise InputError(problem, where=str(folder), hint="leave one folder out")
         if document["best"]["worth"] > other["best"]["worth"]:
-            chosen[system, name] = document
+            best[system, name] = document
     remarks, settings = [], dict[str, dict[str, Any]]()
-    for (system, name), document in sorted(chosen.items()):
+    for (system, name), document in sorted(best.items()):
         values = {key: "none" if value is None else value for key, value in document["best"]["settings"].items()}
         settings.setdefault(system, {})[name] = values
         remarks.append("# " + re.sub(r"[\x00-\x1f\x7f]", " ", f"{system}, {name}: {document['best']['how']}"))

@@ -17,7 +17,11 @@ from loginfer.errors import InputError
 
 def tune(
     benches: Annotated[
-        list[Path], typer.Argument(metavar="BENCH...", help="Benchmarks; their mean counts. With --collect: folders.")
+        list[Path],
+        typer.Argument(
+            metavar="BENCH...",
+            help="Benchmarks, or names of `loginfer kg list`; their mean counts. With --collect: folders of tunings.",
+        ),
     ],
     system: Annotated[
         str | None, typer.Option("--system", "-s", metavar="NAME", help="A system of `loginfer systems list`.")
@@ -58,15 +62,14 @@ def tune(
     from loginfer import tuning
     from loginfer.evaluation.evaluating import settings_words
     from loginfer.evaluation.metric_table import metric_text
-    from loginfer.files import atomic_write
+    from loginfer.files import write_text
 
     if collect:
         text = tuning.collect(benches)
         if out is None:
             print(text, end="")
             return
-        with atomic_write(out, force=force) as stream:
-            stream.write(text)
+        write_text(out, text, force=force)
         say(f"written to {out}")
         return
     if system is None or out is None:
@@ -86,10 +89,12 @@ def tune(
     for number, trial in enumerate(answer["trials"], start=1):
         means = [_mean(trial["figures"], key) for key in ("accuracy", "c_mrr")]
         texts = [metric_text("accuracy", share) for share in (trial["worth"], *means)]
-        rows.append((-(trial["worth"] or 0), (*texts, str(number), settings_words(trial["settings"]))))
+        words = settings_words(trial["settings"]) + (f"; failed: {trial['error']}" if "error" in trial else "")
+        rows.append((-(trial["worth"] or 0), (*texts, str(number), words)))
     print_table((*columns, "settings"), [row for _, row in sorted(rows)], numbers=columns)
-    best = shlex.join(w for name, value in answer["best"]["settings"].items() for w in ("--set", f"{name}={value}"))
-    say(f"best: --system {system} {best or '--no-tuned, with the defaults'}")
+    best = [word for name, value in answer["best"]["settings"].items() for word in ("--set", f"{name}={value}")]
+    # Trials never have the settings that are shipped, unless they try these.
+    say(f"best: {shlex.join(['--system', system, '--no-tuned', *best])}")
 
 
 def _mean(figures: list[dict[str, float]], name: str) -> float | None:

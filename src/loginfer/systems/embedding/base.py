@@ -79,12 +79,16 @@ class EmbeddingSystem(ABC):
     learning_rate: float = setting(0.005, "at the start; falls to 0 in a straight line", least=0, tuned="0.001:0.3:log")
     patience: int = setting(0, "stop after so many epochs that were not better on valid; 0: never", least=0)
     keep: Literal["best", "last"] = setting("best", "the epoch that is best on valid, or the last one")
-    workers: int = setting(1, "threads; how many makes no difference to the result", least=1, most=256)
+    workers: int = setting(
+        1, "threads; how many makes no difference to the result", least=1, most=256, indifferent=True
+    )
     partitions: int = setting(
         0, "parts of the entities, of which two are in memory; 0: one, or as many as 8 GB need", least=0, most=1024
     )
     storage: Literal["auto", "memory", "mapped"] = setting(
-        "auto", "where weights are: memory, mapped files, or files from 2 GB on; no difference to the result"
+        "auto",
+        "where weights are: memory, mapped files, or files from 2 GB on; no difference to the result",
+        indifferent=True,
     )
     seed: int = setting(0, "seed of all that is random", least=0)
 
