@@ -1,5 +1,6 @@
 """`predict`: the best answers to queries against scoring and sorting every triple there is."""
 
+import hashlib
 import itertools
 import json
 import shutil
@@ -15,6 +16,8 @@ from loginfer.benchmark import Splits
 from loginfer.engine import open_engine
 from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.evaluation import Run
+from loginfer.evaluation.ranking import query_groups
+from loginfer.kg import catalogue
 from loginfer.systems.interface import POSITIONS
 from tests.support.made_up_benchmarks import couples, family
 
@@ -67,11 +70,12 @@ def statuses(benchmark):
 
 
 def brute_force(scorer, benchmark, query, top, new):
-    """Score all triples with the query's names that P_train has in their positions; sort by score, then by name."""
+    """Score all triples with the query's names that positives have in their positions; sort by score, then by name."""
     graph, status = benchmark.graph, statuses(benchmark)
-    constants = {graph.entities[i] for i in graph.consts}
-    types = {graph.entities[i] for i in graph.types}
-    relations = {graph.relations[i] for i in graph.rels}
+    everything = benchmark.everything
+    constants = {graph.entities[i] for i in everything.consts}
+    types = {graph.entities[i] for i in everything.types}
+    relations = {graph.relations[i] for i in everything.rels}
     whole = query[0] is None and query[2] is None
     new = True if whole and new is None else new
     loops = {r for s, r, o in graph.names(graph.triples) if s == o}
@@ -96,7 +100,7 @@ def brute_force(scorer, benchmark, query, top, new):
 
 
 def without_confidences(predicted):
-    return [row[:4] + row[5:] for row in predicted.rows()]
+    return [(*row[:4], row[5]) for row in predicted.rows()]
 
 
 QUERIES = [
@@ -121,6 +125,35 @@ def test_answers_are_the_best_of_all_triples(folder, kind, query, seed, top, new
         names = dict(zip(("subject", "relation", "object"), query, strict=True))
         predicted = loginfer.predict(folder / "family-simpbl", **names, top=top, new=new)
     assert without_confidences(predicted) == brute_force(scorer, benchmark, query, top, new)
+
+
+@pytest.mark.parametrize("inductive", [False, True])
+def test_names_that_train_has_not_seen_are_answers_as_they_are_ranked(folder, monkeypatch, inductive):
+    train = [("e1", "q", "e2"), ("e2", "q", "e3"), ("e1", "rdf:type", "Fan")]
+    valid = [("e3" if inductive else "new1", "q", "e2")]  # of an inductive benchmark valid is on the side of train
+    test = [("e2", "q", "new2"), ("e3", "new", "e1"), ("new3", "rdf:type", "New")]
+    context = [("far1", "q", "new3"), ("far1", "rdf:type", "Fan")]
+    graph = loginfer.KnowledgeGraph.from_names(train + valid + test + context)
+    ids = [
+        np.array([(graph.entity_id(s), graph.relation_id(r), graph.entity_id(o)) for s, r, o in names], dtype=np.int32)
+        for names in (train, valid, test, context)
+    ]
+    context_graph = graph.with_triples(ids[3]) if inductive else None
+    benchmark = loginfer.Benchmark("seven", graph.with_triples(ids[0]), Splits(*ids[:3]), {}, context=context_graph)
+    scorer = Scorer(benchmark)
+    monkeypatch.setattr(Run, "scorer", lambda run, benchmark: scorer)
+    for position, name in itertools.product(POSITIONS, test):
+        query = {place: part for place, part in zip(POSITIONS, name, strict=True) if place != position}
+        predicted = loginfer.predict(folder / "family-simpbl", **query, top=100, benchmark=benchmark)
+        names = tuple(query.get(place) for place in POSITIONS)
+        assert without_confidences(predicted) == brute_force(scorer, benchmark, names, 100, None)
+        assert name in [row[:3] for row in predicted.rows()]
+    for position in POSITIONS:
+        for group in query_groups(benchmark, position):
+            query = dict(zip(POSITIONS, graph.names(group.queries[:1])[0], strict=True)) | {position: None}
+            predicted = loginfer.predict(folder / "family-simpbl", **query, top=100, benchmark=benchmark)
+            assert set(group.candidates) <= set(predicted.triples[:, POSITIONS.index(position)])
+            assert inductive or len(predicted) == len(group.candidates)
 
 
 @pytest.mark.parametrize("system", ["exact", "anyburl", "contrast"])
@@ -167,10 +200,13 @@ def test_a_witness_of_a_path_rule_gives_its_variables_different_values(folder, m
     assert rule.premises == (("ada", "likes", "bob"), ("dan", "likes", "bob"), ("dan", "likes", "eve"))
 
 
-def test_a_file_of_queries_is_answered_query_by_query(folder, tmp_path):
-    asked = [(None, "knows", "p07"), ("p01", "knows", None), ("p02", None, "p03")]
-    file = tmp_path / "queries.tsv"
-    file.write_text("".join("\t".join(name or "?" for name in query) + "\n" for query in asked))
+@pytest.mark.parametrize("ending", ["tsv", "csv"])
+def test_queries_are_answered_in_the_order_of_their_file_also_repeated_ones(folder, tmp_path, ending):
+    asked = [("p09", "knows", None), (None, "knows", "p07"), ("p01", "knows", None), ("p02", None, "p03")]
+    asked += [("p09", "knows", None), ("p00", "meets", "p01")]
+    file = tmp_path / f"queries.{ending}"
+    separator = {"tsv": "\t", "csv": ","}[ending]
+    file.write_text("".join(separator.join(name or "?" for name in query) + "\n" for query in asked))
     together, apart = (
         loginfer.predict(folder / "exact", queries=queries, top=4, explain=True).as_dict() for queries in (file, asked)
     )
@@ -179,7 +215,7 @@ def test_a_file_of_queries_is_answered_query_by_query(folder, tmp_path):
         loginfer.predict(folder / "exact", subject=s, relation=r, object=o, top=4, explain=True).as_dict()["answers"]
         for s, r, o in asked
     ]
-    assert apart["answers"] == [answer for answers in one_by_one for answer in answers]
+    assert apart["answers"] == [a | {"query": n} for n, answers in enumerate(one_by_one) for a in answers]
     assert list(loginfer.predict(folder / "exact", queries=[]).rows()) == []
 
 
@@ -211,7 +247,7 @@ def test_answers_survive_their_files(folder, tmp_path, ending):
 def test_names_that_columns_cannot_hold_are_refused(folder, tmp_path):
     predicted = loginfer.predict(folder / "exact", subject="p01", relation="knows", top=1)
     odd = loginfer.KnowledgeGraph.from_names([("a\tb", "r", "c")])
-    changed = type(predicted)(predicted.run, odd, odd.triples, np.zeros(1), [None], ["new"])
+    changed = type(predicted)(predicted.run, odd, odd.triples, np.zeros(1), [None], ["new"], [0])
     with pytest.raises(OutputError, match="tab-separated"):
         changed.save(tmp_path / "x.tsv")
     assert not list(tmp_path.iterdir())
@@ -240,7 +276,7 @@ def test_people_see_what_was_open_and_programs_everything(program, folder):
     answer = json.loads(out)
     assert (answer["system"], answer["benchmark"], len(answer["answers"])) == ("exact", "couples-rules-pa", 2)
     best = answer["answers"][0]
-    assert set(best) == {"subject", "relation", "object", "score", "confidence", "status", "rules"}
+    assert set(best) == {"subject", "relation", "object", "score", "confidence", "status", "query", "rules"}
     assert set(best["rules"][0]) == {"rule", "confidence", "premises"}
     code, out, _ = program(*words, "--explain")
     assert out.splitlines()[1] == f"{best['score']:.5g}  {best['status']}  {best['object']}"
@@ -261,7 +297,8 @@ def test_new_and_known_answers_can_be_asked_for_alone(program, folder):
 def test_answers_are_written_to_a_file(program, folder, tmp_path):
     words = ("predict", folder / "exact", "--relation", "knows", "--top", 3, "--out", tmp_path / "a.tsv")
     assert program(*words)[:2] == (0, f"3 triples, written to {tmp_path / 'a.tsv'}\n")
-    assert (tmp_path / "a.tsv").read_text().splitlines()[0] == "subject\trelation\tobject\tscore\tconfidence\tstatus"
+    header = "subject\trelation\tobject\tscore\tconfidence\tstatus\tquery"
+    assert (tmp_path / "a.tsv").read_text().splitlines()[0] == header
     for more, message in (((), "exists already"), (("--explain",), "no place for rules")):
         code, out, messages = program(*words, *more)
         assert (code, out) == (2, "")
@@ -315,8 +352,35 @@ def test_a_run_knows_where_its_benchmark_was(folder, tmp_path, program):
     code, _, messages = program(*words)
     assert code == 2
     assert "couples-rules-pa, the benchmark of" in messages
-    assert "--benchmark FOLDER" in messages
+    assert "--benchmark FOLDER or NAME" in messages
     assert program(*words, "--benchmark", tmp_path / "elsewhere")[1] == out
+
+
+def test_a_run_on_a_data_set_by_name_can_be_asked_and_reported_later(tmp_path, program, monkeypatch):
+    data = {"train.txt": b"a\tR\tb\nb\tR\tc\nc\tR\ta\n", "valid.txt": b"a\tR\tc\n", "test.txt": b"b\tR\ta\n"}
+    files = [(name, name, len(text), hashlib.sha256(text).hexdigest()) for name, text in data.items()]
+    entry = catalogue.Entry("tiny", "three", address="https://example.invalid/", files=files)
+    monkeypatch.setattr(catalogue, "_catalogue", lambda: {"tiny": entry})
+    monkeypatch.setenv("LOGINFER_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data" / "tiny").mkdir(parents=True)
+    for name, text in data.items():
+        (tmp_path / "data" / "tiny" / name).write_bytes(text)
+    assert loginfer.load_benchmark("tiny").path is None
+    assert program("evaluate", "Tiny", "--system", "rulen", "--no-diagnosis", "--out", "run/x")[0] == 0
+    timing = json.loads((tmp_path / "run/x/timing.json").read_text())
+    assert timing["benchmark"] is None
+    for place in (None, "../../tiny"):  # as runs were written before
+        (tmp_path / "run/x/timing.json").write_text(json.dumps(timing | {"benchmark": place}))
+        code, out, _ = program("predict", "run/x", "--subject", "a", "--relation", "R", "--json")
+        assert (code, json.loads(out)["benchmark"]) == (0, "tiny")
+        assert (
+            program("predict", "run/x", "--subject", "a", "--relation", "R", "--benchmark", "tiny", "--json")[1] == out
+        )
+    code, _, messages = program("report", "run", "tiny", "--to", "md")
+    assert code == 2
+    assert "`tiny` is a data set of the catalogue" in messages
+    assert program("report", "run", "--to", "md", "--metric", "c_mrr")[0] == 0
 
 
 def test_one_of_several_seeds_is_to_be_given(folder, tmp_path, program):

@@ -15,6 +15,8 @@ from tests.support.pages import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
+# Those for users, not for who works on LogInfer itself.
+FOR_USERS = sorted(set(EXTRAS) - {"all", "bench", "dev", "test"})
 # How each kind of licence begins, what it asks for, and how it ends.
 BSD = (
     "Redistribution and use in source and binary forms, with or without modification, are permitted",
@@ -109,8 +111,13 @@ def packages(requirements: list[str]) -> set[str]:
 def test_the_notices_name_every_package_that_is_installed():
     text = (ROOT / "THIRD-PARTY.md").read_text(encoding="utf-8")
     table = {(name, use) for name, use in re.findall(r"^\| ([\w-]+) \| [^|-]+.* \| (\w+) \|$", text, re.MULTILINE)}
-    uses = {"core": PROJECT["dependencies"]} | {name: EXTRAS[name] for name in ("models", "pykeen", "spark", "report")}
+    uses = {"core": PROJECT["dependencies"]} | {name: EXTRAS[name] for name in FOR_USERS}
     assert table - {("package", "for")} == {(name, use) for use, lines in uses.items() for name in packages(lines)}
+
+
+def test_the_extra_all_has_every_extra_for_users():
+    (listed,) = EXTRAS["all"]
+    assert sorted(re.findall(r"\w+", listed)) == sorted(["loginfer", *FOR_USERS])
 
 
 def test_packages_of_loginfer_hold_licence_and_notices():

@@ -1,8 +1,9 @@
 """From a run to new triples: the best answers of a fitted system to queries, whether they are known, and why.
 
 A query is a triple with an open position, such as (ann, knows, ?), or a relation alone: (?, knows, ?). What may stand
-there is what P_train has there, as for ranks; of an inductive benchmark what the context graph has, too. The scores of
-a whole relation are asked for block by block, and only the best are kept; triples (x, R, x) are left out if R has none.
+there is what train, valid and test have there, as for ranks; of an inductive benchmark what the context graph has, too.
+The scores of a whole relation are asked for block by block, and only the best are kept; triples (x, R, x) are left out
+if R has none.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from loginfer.benchmark import Benchmark, load_benchmark
 from loginfer.engine import open_engine
 from loginfer.engine.program import explain as one_step_reasons
 from loginfer.errors import InputError
-from loginfer.evaluation.ranking import BlockScorer, no_number, slices
+from loginfer.evaluation.ranking import BlockScorer, candidate_names, no_number, slices
 from loginfer.evaluation.runs import Run, load_run
 from loginfer.evaluation.score_files import table_ending
 from loginfer.evaluation.seeds import seed_runs
@@ -30,9 +31,9 @@ from loginfer.kg import KnowledgeGraph, Triples, Vocabulary
 from loginfer.kg.formats.base import compressed
 from loginfer.kg.formats.tsv import refuse_names
 from loginfer.kg.graph import member, merged_keys, resolve_entity, resolve_relation
-from loginfer.kg.load import read_graph
+from loginfer.kg.load import read_statements
 from loginfer.logic.rule import Constant, Inequality, Rule, ScoredRule
-from loginfer.progress import Progress, ProgressChoice, each, shown
+from loginfer.progress import Progress, ProgressChoice, each, report_progress, shown
 from loginfer.systems.interface import POSITIONS, FiringRule, Position, RuleExplainer, Scorer
 from loginfer.systems.registry import systems
 
@@ -70,7 +71,7 @@ class RuleForAnswer:
 
 @dataclass(frozen=True)
 class PredictedTriples(Rows):
-    """The answers to queries, query by query, best first.
+    """The answers to queries, query by query in the order they were given, best first.
 
     Parameters
     ----------
@@ -84,6 +85,8 @@ class PredictedTriples(Rows):
         How likely each is, between 0 and 1, by the run's calibration; None if it has none.
     status
         The set of the benchmark that each is in: train, valid, test, context or negative; `new` if in none.
+    query_numbers
+        Which query each answers, counted from 0.
     rules
         The best rules for each, if they were asked for.
     """
@@ -94,17 +97,18 @@ class PredictedTriples(Rows):
     scores: Scores = field(repr=False)
     confidences: list[float | None] = field(repr=False)
     status: list[str] = field(repr=False)
+    query_numbers: list[int] = field(repr=False)
     rules: list[list[RuleForAnswer]] | None = field(default=None, repr=False)
-    columns = ("subject", "relation", "object", "score", "confidence", "status")
+    columns = ("subject", "relation", "object", "score", "confidence", "status", "query")
 
     def __len__(self) -> int:
         return len(self.triples)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Yield names, score, confidence and status of each triple."""
-        told = zip(self.scores.tolist(), self.confidences, self.status, strict=True)
-        for names, facts in zip(self.graph.names(self.triples), told, strict=True):
-            yield *names, *facts
+        """Yield names, score, confidence, status and query of each triple."""
+        columns = self.scores.tolist(), self.confidences, self.status, self.query_numbers
+        for names, *values in zip(self.graph.names(self.triples), *columns, strict=True):
+            yield *names, *values
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -121,7 +125,7 @@ class PredictedTriples(Rows):
         ending, rows = table_ending(path, "predictions"), list(self.rows())
         with atomic_path(path, force=force) as file, file.open("wb") as raw, compressed(raw, str(path)) as stream:
             if ending == ".parquet":
-                kinds = [pa.float64() if name in ("score", "confidence") else pa.string() for name in self.columns]
+                kinds = [pa.string()] * 3 + [pa.float64(), pa.float64(), pa.string(), pa.int64()]
                 columns = [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(kinds)]
                 pq.write_table(pa.table(columns, names=list(self.columns)), stream)
             else:
@@ -181,27 +185,31 @@ def predict(
     """
     if top < 1:
         raise InputError(f"{top} answers are none", where="top", hint="give a number from 1 on")
-    asked: Iterable[Sequence[str | None]] = [(subject, relation, object)]
+    name_queries: Iterable[Sequence[str | None]] = [(subject, relation, object)]
     if queries is not None:
         if (subject, relation, object) != (None, None, None):
             raise InputError("several queries and the parts of one do not go together", hint="give one of the two")
-        asked = _read_queries(queries) if isinstance(queries, str | Path) else queries
+        name_queries = _read_queries(queries) if isinstance(queries, str | Path) else queries
     if not isinstance(run, Run) and (seeds := seed_runs(run)):
         raise InputError(f"`{run}` holds a run for each seed", hint=f"give one of them, such as {seeds[0]}")
     run = load_run(run)
     benchmark = load_benchmark(run.benchmark_folder if benchmark is None else benchmark)
     graph, sets = benchmark.graph, _labelled_sets(benchmark)
-    parsed = [_parsed(benchmark, query) for query in asked]
+    names = candidate_names(benchmark)[1]
+    names.add(benchmark.seen.triples)
+    candidates = names.ids
+    id_queries = [_parse_query(graph, candidates, query) for query in name_queries]
     scorer = run.scorer(benchmark)
     explainer = scorer if explain and isinstance(scorer, RuleExplainer) else None
     if explain and explainer is None:
         miners = ", ".join(entry.name for entry in systems() if entry.kind == "rule miner")
         raise InputError(f"{run.system} has no rules to explain its answers by", hint=f"systems that have: {miners}")
-    labelled, answers = merged_keys(*sets.values()), [(np.empty(0, dtype=np.int64), np.empty(0))]
+    not_new, answers = merged_keys(*sets.values()), [(np.empty(0, dtype=np.int64), np.empty(0))]
     with shown(progress) as show:
-        for _, query in each(parsed, "answering queries", show if len(parsed) > 1 else None):
+        for _, query in each(id_queries, "answering queries", show if len(id_queries) > 1 else None):
             only_new = query.whole or None if new is None else new
-            answers.append(_best(scorer, graph, query, top, labelled, only_new, show))
+            answers.append(_best(scorer, graph, query, top, not_new, only_new, show))
+    numbers = np.repeat(np.arange(len(id_queries)), [len(scores) for _, scores in answers[1:]])
     keys, scores = (np.concatenate(parts) for parts in zip(*answers, strict=True))
     status = np.full(len(keys), NEW, dtype=np.object_)
     for name in reversed(sets):  # positives come first, and win
@@ -210,7 +218,7 @@ def predict(
     rules = None if explainer is None else _rules_for(explainer, benchmark.seen, triples)
     calibration = run.calibration()
     confidences = [None] * len(keys) if calibration is None else calibration.confidence(scores).tolist()
-    return PredictedTriples(run, graph, triples, scores, confidences, status.tolist(), rules)
+    return PredictedTriples(run, graph, triples, scores, confidences, status.tolist(), numbers.tolist(), rules)
 
 
 def _labelled_sets(benchmark: Benchmark) -> dict[str, Keys]:
@@ -248,30 +256,29 @@ class _ParsedQuery:
 
 
 def _read_queries(path: str | Path) -> list[list[str | None]]:
-    graph = read_graph(path).graph
-    return [[None if name == OPEN else name for name in names] for names in graph.names(graph.triples)]
+    return [[None if name == OPEN else name for name in names] for names in read_statements(path)]
 
 
-def _parsed(benchmark: Benchmark, query: Sequence[str | None]) -> _ParsedQuery:
-    """Return what a query of names asks for."""
-    graph, seen = benchmark.graph, benchmark.seen
+def _parse_query(graph: KnowledgeGraph, candidates: Sequence[Ids], query: Sequence[str | None]) -> _ParsedQuery:
+    """Return what a query of names asks for; candidates are the constants, the types and the relations."""
     ids = np.zeros((1, 3), dtype=np.int32)
     for column, (name, find) in enumerate(zip(query, (resolve_entity, resolve_relation, resolve_entity), strict=False)):
         ids[0, column] = 0 if name is None else find(graph, name)
-    objects = seen.types if ids[0, 1] == graph.type_relation else seen.consts
+    constants, types, relations = candidates
+    objects = types if ids[0, 1] == graph.type_relation else constants
     match tuple(name is None for name in query):
         case (False, False, False):
             return _ParsedQuery(ids, "object", ids[0, 2:])
         case (False, False, True):
             return _ParsedQuery(ids, "object", objects)
         case (True, False, False):
-            return _ParsedQuery(ids, "subject", seen.consts)
+            return _ParsedQuery(ids, "subject", constants)
         case (False, True, False):
-            only_type = ids[0, 2] in seen.types and ids[0, 2] not in seen.consts
-            return _ParsedQuery(ids, "relation", np.setdiff1d(seen.preds, seen.rels) if only_type else seen.rels)
+            only_type = ids[0, 2] in types and ids[0, 2] not in constants
+            return _ParsedQuery(ids, "relation", relations[(relations == graph.type_relation) == only_type])
         case (True, False, True):
-            triples = np.repeat(ids, len(seen.consts), axis=0)
-            triples[:, 0] = seen.consts
+            triples = np.repeat(ids, len(constants), axis=0)
+            triples[:, 0] = constants
             return _ParsedQuery(triples, "object", objects, whole=True)
     text = ", ".join(OPEN if name is None else name for name in query)
     raise InputError(f"({text}) is no query", hint="give two of subject, relation and object, or a relation alone")
@@ -282,13 +289,13 @@ def _best(
     graph: KnowledgeGraph,
     query: _ParsedQuery,
     top: int,
-    labelled: Keys,
+    not_new: Keys,
     new: bool | None,
     progress: Progress | None,
 ) -> tuple[Keys, Scores]:
     """Return the best answers to a query, by score, then by name: keys and scores.
 
-    `labelled` are the triples that are not new, as sorted keys.
+    `not_new` are the triples of the benchmark's sets, as sorted keys.
     """
     blocks, column = BlockScorer(scorer), POSITIONS.index(query.position)
     keys, scores = np.empty(0, dtype=np.int64), np.empty(0)
@@ -297,20 +304,19 @@ def _best(
     without_loops = query.whole and query.triples[0, 1] not in graph.looped
     rows, columns = blocks.shape(len(query.triples), len(query.candidates))
     for part in slices(len(query.triples), rows):
-        if progress is not None and query.whole:
-            progress("scoring subjects", part.start, len(query.triples))
+        report_progress(progress if query.whole else None, "scoring subjects", part.start, len(query.triples))
         for candidates in slices(len(query.candidates), columns):
             block = blocks.scores(query.triples[part], query.position, query.candidates[candidates])
             row, place = np.nonzero(~(block < least))  # NaN too
             triples = query.triples[part][row]
             triples[:, column] = query.candidates[candidates][place]
-            if np.isnan(found := block[row, place].astype(np.float64)).any():
-                raise no_number(graph, triples[np.isnan(found).argmax()])
+            if np.isnan(candidate_scores := block[row, place].astype(np.float64)).any():
+                raise no_number(graph, triples[np.isnan(candidate_scores).argmax()])
             packed = graph.keys.pack(triples)
-            wanted = np.full(len(packed), True) if new is None else member(labelled, packed) != new
+            keep = np.full(len(packed), True) if new is None else member(not_new, packed) != new
             if without_loops:
-                wanted &= triples[:, 0] != triples[:, 2]
-            keys, scores = np.concatenate([keys, packed[wanted]]), np.concatenate([scores, found[wanted]])
+                keep &= triples[:, 0] != triples[:, 2]
+            keys, scores = np.concatenate([keys, packed[keep]]), np.concatenate([scores, candidate_scores[keep]])
             order = np.lexsort((keys, -scores))[:top]
             keys, scores = keys[order], scores[order]
             if len(scores) == top:
@@ -326,14 +332,14 @@ def _rules_for(scorer: RuleExplainer, seen: KnowledgeGraph, triples: Triples) ->
     """Return the best rules for each triple, each with its first witness."""
     engine = open_engine(seen)
 
-    def told(firing: FiringRule, triple: list[int]) -> RuleForAnswer:
+    def answer_rule(firing: FiringRule, triple: list[int]) -> RuleForAnswer:
         premises: list[Names] = []
         if isinstance(firing.rule, ScoredRule):
             rule = _with_inequalities(firing.rule.rule) if firing.distinct else firing.rule.rule
             premises = [p for reason in one_step_reasons(engine, [rule], triple).reasons for p in reason.premises]
         return RuleForAnswer(str(firing.rule), firing.confidence, tuple(premises))
 
-    return [[told(firing, row) for firing in scorer.explain(row)[:RULES]] for row in triples.tolist()]
+    return [[answer_rule(firing, row) for firing in scorer.explain(row)[:RULES]] for row in triples.tolist()]
 
 
 def _with_inequalities(rule: Rule) -> Rule:

@@ -26,8 +26,7 @@ def report_progress(progress: Progress | None, what: str, done: int, total: int 
 def each(items: Sequence[T], what: str, progress: Progress | None) -> Iterator[tuple[int, T]]:
     """Yield items with their numbers, and say before each how many are done."""
     for done, item in enumerate(items):
-        if progress:
-            progress(what, done, len(items))
+        report_progress(progress, what, done, len(items))
         yield done, item
 
 

@@ -178,6 +178,16 @@ def test_relations_with_both_labels_have_their_own_threshold():
     assert found.predict(asked, [0.5, 10.4, found.value]).tolist() == [True, False, True]
 
 
+def test_thresholds_by_relation_are_fitted_once(monkeypatch):
+    kinds = []
+    counted = lambda *words: kinds.append(words[2]) or fit_thresholds(*words)  # noqa: E731
+    monkeypatch.setattr("loginfer.evaluation.metrics.fit_thresholds", counted)
+    made = with_valid(family(), *BOTH)
+    for kind in ("relation", "global"):
+        measure(made, scored(made), [], MetricOptions(kind, diagnosis=False))
+    assert kinds == ["relation", "global", "relation"]
+
+
 rows = st.lists(st.tuples(st.integers(0, 2), few), min_size=1, max_size=15)
 
 

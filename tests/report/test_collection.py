@@ -89,6 +89,12 @@ def test_where_there_is_no_run_the_message_says_so(tmp_path: Path, what: str) ->
         collect([path])
 
 
+def test_the_name_of_a_data_set_is_no_folder_of_runs() -> None:
+    with pytest.raises(InputError, match="`codex-s` is a data set of the catalogue") as caught:
+        collect(["codex-s"])
+    assert "leave it out" in caught.value.hint
+
+
 def test_a_manifest_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{")
     with pytest.raises(InputError, match=r"manifest\.json"):

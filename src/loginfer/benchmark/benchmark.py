@@ -108,6 +108,11 @@ class Signature:
         self.relations = np.zeros(len(graph.relations), dtype=bool)
         self.constants[graph.consts], self.types[graph.types], self.relations[graph.preds] = True, True, True
 
+    @property
+    def ids(self) -> list[Ids]:
+        """Those of the constants, of the types and of the relations, ascending."""
+        return [np.flatnonzero(used).astype(np.int32) for used in (self.constants, self.types, self.relations)]
+
     def add(self, triples: Triples) -> None:
         """Add the names of more triples."""
         typed = triples[:, 1] == self._type

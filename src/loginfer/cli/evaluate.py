@@ -637,10 +637,11 @@ def _print_answers(predicted: PredictedTriples, open_positions: list[int]) -> No
     if len(open_positions) < 3:
         say(shown(tuple("?" if i in open_positions else rows[0][i] for i in range(3)), names))
     if predicted.rules is None:
-        facts = [(f"{row[3]:.5g}", "-" if row[4] is None else f"{row[4]:.3f}", row[5]) for row in rows]
-        cells = [(*told, *(names[row[i]] for i in open_positions)) for told, row in zip(facts, rows, strict=True)]
-        titles = (*predicted.columns[3:], *(predicted.columns[i] for i in open_positions))
-        print_table(titles, cells, numbers=("score", "confidence"))
+        places = [*([6] if len(open_positions) == 3 else []), 3, 4, 5, *open_positions]
+        figures = [(f"{row[3]:.5g}", "-" if row[4] is None else f"{row[4]:.3f}", row[5], str(row[6])) for row in rows]
+        texts = [(*map(names.__getitem__, row[:3]), *values) for row, values in zip(rows, figures, strict=True)]
+        cells = [[text[i] for i in places] for text in texts]
+        print_table([predicted.columns[i] for i in places], cells, numbers=("query", "score", "confidence"))
         return
     for row, rules in zip(rows, predicted.rules, strict=True):
         say(f"{row[3]:.5g}  {row[5]}  {', '.join(names[row[i]] for i in open_positions)}")

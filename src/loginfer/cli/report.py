@@ -59,7 +59,7 @@ def report(
         typer.Option("--metric", help="For tables: balanced_accuracy (default), roc_auc, c_mrr, …; repeatable."),
     ] = None,
     ranking: Annotated[
-        str, typer.Option("--ranking", help="For tables of ranking metrics: filtered, given or unfiltered.")
+        str, typer.Option("--ranking", help="For tables of ranking metrics: filtered, seen, given or unfiltered.")
     ] = "filtered",
     compare: Annotated[
         bool, typer.Option("--compare", help="Compare two runs: PATHS are the two, and their benchmark if wanted.")

@@ -240,7 +240,7 @@ def evaluate(
     criterion
         What a threshold is chosen for: `accuracy`, `f1` or `balanced_accuracy`.
     ranking
-        Whom test triples are ranked against: `filtered`, `given`, `unfiltered`; empty for no ranking.
+        Whom test triples are ranked against: `filtered`, `seen`, `given`, `unfiltered`; empty for no ranking.
     tie
         `optimistic`, `realistic` or `pessimistic`.
     diagnosis

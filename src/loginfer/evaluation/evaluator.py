@@ -208,7 +208,7 @@ class Evaluator:
                 "    given/…: ranks of constants and relations against the negatives of test:",
                 f"        {', '.join(constants)},",
                 f"        {', '.join(relations)}",
-                "    filtered/…, unfiltered/…: the same against all candidates, if `score` is given",
+                "    filtered/…, unfiltered/…, seen/…: the same against all candidates, if `score` is given",
             ]
         )
 

@@ -221,7 +221,8 @@ def _classify(
     values |= classification(positive, negative, *predicted)
     interval = ShortcutDecisions(*predicted).interval if len(positive) and len(negative) else None
     if calibration is not None:
-        of_relations = fit_thresholds(predictions, benchmark, "relation", criterion)
+        by_relation = cutoffs.kind == "relation"
+        of_relations = cutoffs if by_relation else fit_thresholds(predictions, benchmark, "relation", criterion)
         decisions = map(of_relations.predict, triples, (positive, negative))
         values |= classification(positive, negative, *decisions, group="relation_thresholds")
         confidences = calibration.confidence(positive), calibration.confidence(negative)

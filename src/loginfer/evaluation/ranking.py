@@ -24,7 +24,7 @@ from loginfer.evaluation.predictions import PROTOCOLS, Counts, LabelledScores, P
 from loginfer.kernels import kernel
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import places_of
-from loginfer.progress import Progress
+from loginfer.progress import Progress, report_progress
 from loginfer.systems.interface import POSITIONS, CandidateScorer, Position, Scorer, choose_method
 
 Ids = npt.NDArray[np.int32]
@@ -277,8 +277,7 @@ def ranks_among_candidates(
             counts.append(np.zeros((2, 2, len(group.test_rows)), dtype=np.int64))
             for answered in _count(blocks, benchmark.graph, group, counts[-1]):
                 done += answered
-                if progress is not None:
-                    progress("ranking", done, total)
+                report_progress(progress, "ranking", done, total)
         all_rows = np.concatenate(test_rows)
         order = np.argsort(all_rows)
         (above, ties), against = np.concatenate(counts, axis=2)[:, :, order], np.concatenate(competitors, axis=1)
@@ -474,9 +473,8 @@ def query_groups(benchmark: Benchmark, position: Position) -> list[QueryGroup]:
     Subjects are ranked against all constants, relations against all relations, objects against all constants, or all
     types in a type triple. A type triple has no relation to corrupt.
     """
-    test, names = benchmark.positives.test, candidate_names(benchmark)[1]
+    test, (consts, types, relations) = benchmark.positives.test, candidate_names(benchmark)[1].ids
     type_relation = -1 if benchmark.graph.type_relation is None else benchmark.graph.type_relation
-    consts, types, relations = map(np.flatnonzero, (names.constants, names.types, names.relations))
     if position == "subject":
         parts = [(np.arange(len(test)), consts)]
     else:
@@ -492,7 +490,7 @@ def query_groups(benchmark: Benchmark, position: Position) -> list[QueryGroup]:
     keys *= _size(everything, position)
     keys += everything.triples[:, POSITIONS.index(position)]
     keys.sort()
-    return [_query_group(benchmark, position, rows, ids.astype(np.int32), keys) for rows, ids in parts if len(rows)]
+    return [_query_group(benchmark, position, rows, ids, keys) for rows, ids in parts if len(rows)]
 
 
 def candidate_names(benchmark: Benchmark) -> tuple[Signature, Signature]:

@@ -406,19 +406,22 @@ class Run:
 
     @property
     def benchmark_folder(self) -> Path:
-        """The folder of its benchmark, if that is still where it was.
+        """The folder of its benchmark, if that is still where it was, or its name if the catalogue has that.
 
         Raises
         ------
         InputError
             If it is not, or if that was not written down.
         """
+        from loginfer.kg.catalogue import is_named
+
         place = self.timing().get("benchmark")
-        folder = Path(os.path.normpath(self.path / place)) if place else None
-        if folder is None or not folder.exists():
-            hint = "say where it is: --benchmark FOLDER"
-            raise InputError(f"{self.benchmark}, the benchmark of `{self.path}`, is not where it was", hint=hint)
-        return folder
+        if place and (folder := Path(os.path.normpath(self.path / place))).exists():
+            return folder
+        if is_named(self.benchmark):
+            return Path(self.benchmark)
+        hint = "say where it is: --benchmark FOLDER or NAME"
+        raise InputError(f"{self.benchmark}, the benchmark of `{self.path}`, is not where it was", hint=hint)
 
     def curve(self) -> list[dict[str, Any]]:
         """Return the learning curve."""

@@ -21,20 +21,18 @@ import re
 import socket
 import ssl
 import time
-import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from loginfer._version import __version__
 from loginfer.errors import DownloadError, InputError, OutputError, UnknownNameError
-from loginfer.files import describe_os_error, file_sum, reading, sync
+from loginfer.files import describe_os_error, file_sum, reading, shipped, sync
 from loginfer.kg.formats.base import Loaded, ReadOptions, ReadReport, Source, read_archive
 from loginfer.progress import Progress
 
@@ -105,8 +103,7 @@ class Entry:
 
 @cache
 def _catalogue() -> dict[str, Entry]:
-    text = resources.files("loginfer.kg").joinpath("catalogue.toml").read_text(encoding="utf-8")
-    return {name: Entry(name=name, **fields) for name, fields in tomllib.loads(text).items()}
+    return {name: Entry(name=name, **fields) for name, fields in shipped("kg/catalogue.toml").items()}
 
 
 def entries() -> list[Entry]:

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.files import atomic_path, describe_os_error, reading, refuse_to_overwrite
@@ -19,6 +19,9 @@ from loginfer.kg.formats import base
 from loginfer.kg.graph import KnowledgeGraph
 from loginfer.kg.selection import selected
 from loginfer.progress import Progress
+
+if TYPE_CHECKING:
+    from loginfer.kg.formats.scan import GraphBuilder
 
 ORDER = ("train", "valid", "test", "context")
 LISTED = 10
@@ -115,8 +118,8 @@ def _parts(files: dict[str, base.Source], what: str) -> tuple[base.Format, list[
             return format_, complete
     parts: dict[str, base.Source] = {}
     for name, source in sorted(files.items()):
-        part = base.PARTS.get(PurePosixPath(base.split_compression(name.lower())[0]).stem)
-        if part is not None:
+        stem = PurePosixPath(base.split_compression(name.lower())[0]).stem
+        if (part := "context" if base.is_context(name) else base.PARTS.get(stem)) is not None:
             if part in parts:
                 message = f"two {part} files in {what}: `{parts[part].path.name}` and `{source.path.name}`"
                 raise InputError(message, hint="keep one of them, or give the file")
@@ -166,6 +169,38 @@ def read_graph(
     """
     options = options or base.ReadOptions()
     file = Path(path)
+    builder, hint = _filled_builder(file, options, progress, files)
+    graph = builder.finish(options.type_predicate)
+    notes = list(builder.notes)
+    if builder.quads:
+        notes.append(f"the names of graphs are ignored, which {builder.quads:,} statements have")
+    if len(graph) == 0:
+        raise InputError(f"`{file}` holds no triples that can be read", hint=hint)
+    report = base.ReadReport(
+        files=tuple(builder.files),
+        statements=builder.statements,
+        triples=len(graph),
+        skipped=builder.skipped,
+        examples=tuple(builder.examples),
+        notes=tuple(notes),
+    )
+    return selected(base.Loaded(graph, report), options)
+
+
+def read_statements(path: str | Path) -> list[tuple[str, str, str]]:
+    """Return the triples of a file by name, in the file's order, repeated ones included."""
+    entities, relations, keys = _filled_builder(Path(path), base.ReadOptions())[0].finish_keys()
+    graph = KnowledgeGraph.from_keys(entities, relations, keys.copy())
+    return graph.names(graph.keys.unpack(keys))
+
+
+def _filled_builder(
+    file: Path,
+    options: base.ReadOptions,
+    progress: Progress | None = None,
+    files: Mapping[str, base.Source] | None = None,
+) -> tuple[GraphBuilder, str]:
+    """Return what was read, and what was expected."""
     with reading(file):
         limits = base.UnpackLimits.of(options)
         named = None if files is None else _choose(list(files.items()), f"`{file}`")
@@ -178,29 +213,12 @@ def read_graph(
             raise InputError(f"--{name} is for tables, and this is {format_.name}", where=str(file), hint=hint)
     builder = format_.builder(options.on_error == "skip")
     format_.read(sources, builder, options, progress)
+    hint = f"expected {format_.name}: {format_.description}"
     if builder.statements == 0:
         examples = "".join(f"\n    {example}" for example in builder.examples)
         skipped = f", only {builder.skipped} bad lines:{examples}" if builder.skipped else ""
-        raise InputError(f"`{file}` holds no triples{skipped}", hint=_expected(format_))
-    graph = builder.finish(options.type_predicate)
-    notes = list(builder.notes)
-    if builder.quads:
-        notes.append(f"the names of graphs are ignored, which {builder.quads:,} statements have")
-    if len(graph) == 0:
-        raise InputError(f"`{file}` holds no triples that can be read", hint=_expected(format_))
-    report = base.ReadReport(
-        files=tuple(builder.files),
-        statements=builder.statements,
-        triples=len(graph),
-        skipped=builder.skipped,
-        examples=tuple(builder.examples),
-        notes=tuple(notes),
-    )
-    return selected(base.Loaded(graph, report), options)
-
-
-def _expected(format_: base.Format) -> str:
-    return f"expected {format_.name}: {format_.description}"
+        raise InputError(f"`{file}` holds no triples{skipped}", hint=hint)
+    return builder, hint
 
 
 def _sources(path: Path, options: base.ReadOptions, limits: base.UnpackLimits) -> tuple[base.Format, list[base.Source]]:

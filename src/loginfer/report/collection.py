@@ -252,9 +252,14 @@ def collect(
 
 def _manifests(paths: Sequence[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield all folders with a manifest, and files of results, each once, in the order of their paths."""
+    from loginfer.kg.catalogue import is_named
+
     seen: set[Path] = set()
     for path in paths:
         if not path.exists():
+            if is_named(str(path)):
+                hint = "leave it out: cards are for benchmarks that LogInfer built"
+                raise InputError(f"`{path}` is a data set of the catalogue, not a folder of runs", hint=hint)
             raise InputError(f"no file or folder `{path}`", hint="check the path")
         if not path.is_dir():
             raise InputError(f"`{path}` is a file, not a folder of runs", hint="give the folder it is in")

@@ -295,7 +295,7 @@ def result_table(collection: Collection, metric: str, protocol: str | None = Non
     metric
         Its name in `metrics.json`, such as `balanced_accuracy` or, with a protocol, `c_mrr`.
     protocol
-        Of the ranking: `filtered`, `given` or `unfiltered`.
+        Of the ranking: `filtered`, `seen`, `given` or `unfiltered`.
 
     Raises
     ------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -308,6 +309,13 @@ def test_the_audit_finds_changes_of_the_context_graph(folder):
     assert any("the context graph and N_test of `pa` share 1 triples" in message for message in messages)
     assert any("the manifest says" in message for message in messages)
     assert found.found("kg-sum")
+
+
+def test_the_readme_tells_the_context_graph_from_the_positives_of_test(folder):
+    files = dict(re.findall(r"^\| `(\S+)` \| (.*) \|$", (folder / "README.md").read_text(), re.MULTILINE))
+    assert files["context.txt"].startswith("the context graph")
+    assert files["test.txt"].startswith("P_test: positives")
+    assert files["test_neg_pa.txt"].startswith("N_test: negatives")
 
 
 def test_the_audit_finds_a_context_graph_that_is_not_there(folder):

@@ -13,6 +13,7 @@ from loginfer.benchmark.folder.manifest import Role, role_of
 from loginfer.benchmark.folder.reading import load_benchmark, read_folder
 from loginfer.benchmark.folder.writing import write_benchmark
 from loginfer.errors import InputError
+from loginfer.kg.load import read_graph
 
 
 @pytest.fixture
@@ -285,10 +286,21 @@ def test_files_that_the_manifest_does_not_list_are_named_and_not_read(folder):
         ("training data.csv", None),
         ("entities.txt", None),
         ("._train.txt", None),
+        ("CONTEXT.txt.gz", Role("test", context=True)),
+        ("context.nt", None),
     ],
 )
 def test_files_are_known_by_their_names(name, role):
     assert role_of(name) == role
+
+
+@pytest.mark.parametrize("name", ["context.txt", "context.tsv", "CONTEXT.txt.gz", "context.nt", "context.csv"])
+def test_a_graph_and_a_benchmark_have_the_same_context(tmp_path, name):
+    folder = lay(tmp_path / "small", train__txt="a\tr\tb\n", test__txt="x\tr\ty\n")
+    text = {".nt": b"<x> <s> <z> .\n", ".csv": b"x,s,z\n"}.get(name[7:], b"x\ts\tz\n")
+    (folder / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    benchmark, graph = load_benchmark(folder), read_graph(folder).graph
+    assert ("s" in graph.relations) == (benchmark.context is not None) == name.lower().startswith("context.t")
 
 
 def test_a_released_folder_without_manifest_is_read(tmp_path):

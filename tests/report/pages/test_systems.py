@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from loginfer.benchmark import load_benchmark
-from loginfer.evaluation import evaluate
+from loginfer.evaluation import PROTOCOLS, evaluate
 from loginfer.evaluation.runs import Run
 from loginfer.report.collection import collect
 from loginfer.report.facts import ReportContext
@@ -192,6 +192,13 @@ def test_somebody_s_own_system_without_rules_negatives_or_ranking_has_a_page(sma
     assert "A system that LogInfer does not know" in shown
     value = next(iter(files.values())).value
     assert value["texts"]["diagnosis"] == "This run has no diagnosis."
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_ranks_of_any_protocol_are_shown(small_runs: Path, tmp_path: Path, protocol: str) -> None:
+    evaluate(small_runs / "family", "simpbl", negatives="pa", ranking=protocol, diagnosis=False, out=tmp_path / "run")
+    page = made(ReportContext(collect([tmp_path])))[0]["systems/simpbl.html"]
+    assert f"C-MRR, {protocol}" in [column.title for column in page.content["grid"].columns]
 
 
 def test_a_system_that_gives_all_triples_the_same_score_has_a_page(small_runs: Path, tmp_path: Path) -> None:

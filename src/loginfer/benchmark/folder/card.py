@@ -228,11 +228,10 @@ def _file_list(files: Sequence[str]) -> list[str]:
             continue
         role = manifest.role_of(name)
         what = _words("files").get(name, "")
-        if role is not None and role.method is None:
+        if role is not None and role.method is None and not role.context:
             what = f"P_{role.split}: positives, one triple a line, subject, relation, object between tabs"
-        elif role is not None:
-            method = role.method or ""
-            what = f"N_{role.split}: negatives, {method_or_unknown(method).title}"
+        elif role is not None and role.method is not None:
+            what = f"N_{role.split}: negatives, {method_or_unknown(role.method).title}"
         if name == manifest.CANDIDATES[0] and manifest.CONTEXT in files:
             what = f"the constants of `{manifest.CONTEXT}`, among which systems rank"
         lines.append(f"| `{name}` | {what} |")

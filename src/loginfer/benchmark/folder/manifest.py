@@ -16,7 +16,7 @@ from loginfer.documents import AtLeast, FileName, Matching, Size, read_document
 from loginfer.errors import InputError, LogInferError
 from loginfer.files import file_sum, reading
 from loginfer.kg import KnowledgeGraph
-from loginfer.kg.formats.base import split_compression
+from loginfer.kg.formats.base import is_context, split_compression
 from loginfer.logic import parse_rule
 from loginfer.logic.rule import Rule
 
@@ -92,7 +92,7 @@ def is_method(name: str) -> bool:
 def is_ours(name: str) -> bool:
     """Whether a file of this name is one that we write, or litter of file managers."""
     tables = (PROVENANCE, NEGATIVES, NOISE)
-    if name in (RULES, CONTEXT, LABELS, *tables, CARD, CROISSANT, MANIFEST, AUDIT, *CANDIDATES, *_LITTER):
+    if name in (RULES, LABELS, *tables, CARD, CROISSANT, MANIFEST, AUDIT, *CANDIDATES, *_LITTER):
         return True
     role = role_of(name)
     return role is not None and file_of(role) == name
@@ -103,9 +103,9 @@ def role_of(name: str) -> Role | None:
 
     It understands the names of the released LogInfer files (`train.txt`, `train_neg_pa.txt`), of CoDEx
     (`valid_negatives.txt`), of InferWiki (`test_pos.txt`, `test_neg.txt`), and similar ones: `dev.tsv`,
-    `neg_train.txt`, `test-negatives.txt.gz`. With a `context.txt` the folder is inductive.
+    `neg_train.txt`, `test-negatives.txt.gz`. With a `context.txt` (see `is_context`) the folder is inductive.
     """
-    if name == CONTEXT:
+    if is_context(name):
         return Role("test", context=True)
     plain = split_compression(name)[0]
     ending = next((e for e in _ENDINGS if plain.lower().endswith(e)), None)

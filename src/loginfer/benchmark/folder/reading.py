@@ -182,7 +182,8 @@ def read_folder(path: str | Path, *, verify: bool = True) -> BenchmarkFolder:
     with reading(Path(path)):
         named = None if Path(path).exists() else data_set(str(path))
     if named is not None:
-        return _FolderReader(Path(named[0]), named[1], verify).read()
+        folder = _FolderReader(Path(named[0]), named[1], verify).read()
+        return replace(folder, benchmark=replace(folder.benchmark, path=None))
     files = {name: Source.of(Path(path) / name) for name in files_in(Path(path))}
     return _FolderReader(Path(path), files, verify).read()
 

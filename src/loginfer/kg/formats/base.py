@@ -213,7 +213,7 @@ def _load_formats() -> None:
 
 
 # The parts of a split data set, in the order in which they are read, by the names people give them.
-PARTS = {name: name for name in ("train", "valid", "test", "context")} | {"validation": "valid", "dev": "valid"}
+PARTS = {"train": "train", "valid": "valid", "validation": "valid", "dev": "valid", "test": "test"}
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _MAGIC = {
@@ -234,6 +234,11 @@ def split_compression(name: str) -> tuple[str, str | None]:
         if name.lower().endswith(ending):
             return name[: -len(ending)], codec
     return name, None
+
+
+def is_context(name: str) -> bool:
+    """Say whether a file is the context graph of an inductive data set: `context.txt` or `.tsv`, compressed or not."""
+    return split_compression(name.lower())[0] in ("context.txt", "context.tsv")
 
 
 @dataclass(frozen=True, slots=True)

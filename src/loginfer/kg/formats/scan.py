@@ -544,6 +544,10 @@ class GraphBuilder:
 
     def finish(self, type_predicate: str | None = None) -> KnowledgeGraph:
         """Return the graph of all triples, over the names that the files gave."""
+        return KnowledgeGraph.from_keys(*self.finish_keys(), type_predicate=type_predicate)
+
+    def finish_keys(self) -> tuple[Vocabulary, Vocabulary, npt.NDArray[np.int64]]:
+        """Return the names that the files gave, and int64[n], all triples in the files' order as keys."""
         self._blocks.append(self._rows[: self._row])
         entities, entity_ids, e_bad = self._vocabulary(self.entities, (0, 2))
         relations, relation_ids, r_bad = self._vocabulary(self.relations, (1,))
@@ -560,7 +564,7 @@ class GraphBuilder:
             keys[done : done + len(block)] = packing.pack(block)
             done += len(block)
         self._blocks = []
-        return KnowledgeGraph.from_keys(entities, relations, keys, type_predicate=type_predicate)
+        return entities, relations, keys
 
     def _vocabulary(
         self, table: NameTable, columns: tuple[int, ...], bad: dict[int, str] | None = None

@@ -246,8 +246,7 @@ def _setting_text(value: Any) -> str:
 
 
 def _grid(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str]) -> Grid:
-    ranked = protocols_of(cells)
-    protocol = next((name for name in ("filtered", "unfiltered", "given") if name in ranked), None)
+    protocol = next(iter(protocols_of(cells)), None)
     # There is no room for more: the text beside the plots has the others.
     figures = [f for f in classification_figures(cells) if f.metric in shown_metrics("classification", "pairs")]
     if protocol is not None:
