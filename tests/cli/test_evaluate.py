@@ -412,18 +412,18 @@ def test_several_negatives_must_be_chosen_from(loginfer, tmp_path):
     assert found["negatives"] == "qg"
 
 
-def test_without_negatives_random_ones_are_offered_and_the_rest_is_ranked(loginfer, tmp_path):
+def test_without_negatives_random_ones_are_learned_from_and_the_rest_is_ranked(loginfer, tmp_path):
     write_benchmark(family(methods=()), tmp_path / "family")
     words = ("evaluate", tmp_path / "family", "-s", "distmult", "--set", "epochs=1", "--set", "dimension=4")
-    told = refused(loginfer, *words)
+    told = refused(loginfer, *words, "--mode", "explicit")
     assert "has no negative" in told
     assert "--mode random" in told
-    found = answer(loginfer, *words, "--mode", "random")
+    found = answer(loginfer, *words)
     assert set(found["metrics"].values()) == {None}
     assert found["threshold"] is None
     assert list(found["ranking"]) == ["filtered"]
     assert any("no negatives" in note for note in found["notes"])
-    code, out, _ = loginfer(*words, "--mode", "random")
+    code, out, _ = loginfer(*words)
     assert code == 0
     assert "note: " in out
 

@@ -196,4 +196,4 @@ def test_an_unknown_ending_is_told_before_the_work(loginfer, monkeypatch, words)
 def test_the_empty_name_is_no_graph(loginfer):
     code, _, err = loginfer("kg", "show", "")
     assert code == 2
-    assert "the catalogue has" in err
+    assert "choose one of `fb15k-237`" in err
