@@ -74,9 +74,19 @@ class _Best(TypedDict):
     how: str
 
 
+class _TunedBenchmark(TypedDict):
+    name: str
+    sha256: str
+    negatives: str | None
+
+
+class _Request(TypedDict):
+    benchmarks: list[_TunedBenchmark]
+
+
 class _Document(TypedDict):
     system: str
-    request: dict[str, Any]
+    request: _Request
     graph: _TunedGraph | None
     trials: list[_Trial]
     best: _Best
@@ -416,7 +426,7 @@ def collect(folders: Iterable[str | Path]) -> str:
         if all(benchmark["negatives"] is None for benchmark in document["request"]["benchmarks"]):
             name += SPLIT
         other = best.setdefault((system, name), document)
-        if other["request"].get("benchmarks") != document["request"].get("benchmarks"):
+        if other["request"]["benchmarks"] != document["request"]["benchmarks"]:
             problem = f"{system} was tuned for {name} on other benchmarks as well"
             raise InputError(problem, where=str(folder), hint="leave one folder out")
         if document["best"]["worth"] > other["best"]["worth"]:

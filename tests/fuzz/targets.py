@@ -284,11 +284,12 @@ def _read_run(folder: Path, file: Path) -> None:
 
 def _tuning(folder: Path) -> list[Path]:
     settings = {"rate": 0.5, "kind": "odd", "whole": 3, "strict": True, "nothing": None}
+    benchmarks = [{"name": "couples", "sha256": "0" * 64, "negatives": "pa"}, {"name": "é", "sha256": "", "negatives": None}]
     document = {
         "format": "loginfer-tuning",
         "format_version": 1,
         "system": "toy",
-        "request": {"settings": {"epochs": 3}, "benchmarks": [{"name": "couples", "sha256": "0" * 64}]},
+        "request": {"settings": {"epochs": 3}, "benchmarks": benchmarks},
         "graph": {"name": "né, the graph", "triples": 122, "sample": ["ada\tlikes\tbob", 'q"q\tknows\té']},
         "trials": [
             {"settings": settings, "worth": 0.75, "figures": [{"c_mrr": 0.5, "accuracy": 0.8}]},
