@@ -81,9 +81,9 @@ def wanted() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def published(graph: str, system: str) -> dict[str, Any]:
     """Return the published figures of a system."""
-    from loginfer.systems.registry import _toml
+    from loginfer.files import shipped
 
-    found: dict[str, Any] = _toml("published.toml")["figures"][graph].get(system, {})
+    found: dict[str, Any] = shipped("systems/published.toml")["figures"][graph].get(system, {})
     return found
 
 

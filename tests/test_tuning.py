@@ -373,7 +373,7 @@ def test_the_seconds_of_processes_that_a_trial_starts_count(tmp_path, monkeypatc
 
 def test_collected_settings_are_used_for_their_graph(tmp_path, monkeypatch):
     benchmark = couples()
-    monkeypatch.setattr(registry, "_toml", lambda name: {"graphs": {}, "settings": {}})
+    monkeypatch.setattr(registry, "shipped", lambda name: {"graphs": {}, "settings": {}})
     document = tune([benchmark], TOY, tmp_path / "toy", trials=12)
     tune([benchmark], TOY, tmp_path / "worse", trials=1)
     text = collect([tmp_path / "worse", tmp_path / "toy"])
@@ -381,7 +381,7 @@ def test_collected_settings_are_used_for_their_graph(tmp_path, monkeypatch):
     assert tables["settings"] == {TOY: {"couples": document["best"]["settings"]}}
     assert f"# {TOY}, couples: trial {document['best']['trial']} of 12, worth" in text
     assert all(line.isprintable() for line in text.splitlines() if line.startswith("#"))
-    monkeypatch.setattr(registry, "_toml", lambda name: tables)
+    monkeypatch.setattr(registry, "shipped", lambda name: tables)
     configured = configure_system(TOY, benchmark)
     best = document["best"]["settings"]
     assert {name: configured.settings[name] for name in best} == best

@@ -13,6 +13,7 @@ from tests.support.real_program import PROGRAM
 
 from loginfer.benchmark import Recipe, build, load_benchmark, write_benchmark
 from loginfer.evaluation.runs import benchmark_sum
+from loginfer.files import shipped
 from loginfer.kg import KnowledgeGraph
 from loginfer.kg.catalogue import locate
 from loginfer.systems import registry
@@ -345,8 +346,7 @@ def test_every_evaluation_says_which_settings_it_had_and_where_they_come_from(lo
     assert "simpbl: settings: the defaults\n" in out
     known = {"graphs": {"couples": graph_entry(load_benchmark(bench))}}
     known["settings"] = {"exact": {"couples": {"min_support": 3, "smoothing": 9.0}}}
-    shipped = registry._toml
-    monkeypatch.setattr(registry, "_toml", lambda name: known if name == "tuned.toml" else shipped(name))
+    monkeypatch.setattr(registry, "shipped", lambda name: known if name == "systems/tuned.toml" else shipped(name))
     _, out, _ = loginfer(*words, "--set", "smoothing=2")
     assert "\nsettings: tuned for couples (min_support 3); yours: smoothing 2.0\n" in out
     assert "\nsettings: the defaults\n" in loginfer(*words, "--no-tuned")[1]
@@ -439,8 +439,9 @@ def test_a_standard_split_is_ranked_beside_what_is_published(loginfer, tmp_path,
         "figures": {"standard": {"rulen": {"c_mrr": 0.123, "source": "paper"}}},
         "sources": {"paper": "P"},
     }
-    tables = registry._toml
-    monkeypatch.setattr(registry, "_toml", lambda name: published if name == "published.toml" else tables(name))
+    monkeypatch.setattr(
+        registry, "shipped", lambda name: published if name == "systems/published.toml" else shipped(name)
+    )
     words = ("evaluate", folder, "-s", "rulen", "--ranking", "filtered,seen")
     found = answer(loginfer, *words, "--out", answers / "run")
     assert found["published"] == {"c_mrr": 0.123, "source": "P"}
@@ -474,7 +475,7 @@ def test_published_figures_are_found_by_the_triples(data_folder, name):
 
 
 def test_what_is_published_is_about_systems_that_are_there():
-    published = registry._toml("published.toml")
+    published = shipped("systems/published.toml")
     assert set(published["figures"]) == set(published["benchmarks"].values())
     for figures in published["figures"].values():
         assert {registry.find_system(name).name for name in figures} == set(figures)

@@ -284,7 +284,10 @@ def _read_run(folder: Path, file: Path) -> None:
 
 def _tuning(folder: Path) -> list[Path]:
     settings = {"rate": 0.5, "kind": "odd", "whole": 3, "strict": True, "nothing": None}
-    benchmarks = [{"name": "couples", "sha256": "0" * 64, "negatives": "pa"}, {"name": "é", "sha256": "", "negatives": None}]
+    benchmarks = [
+        {"name": "couples", "sha256": "0" * 64, "negatives": "pa"},
+        {"name": "é", "sha256": "", "negatives": None},
+    ]
     document = {
         "format": "loginfer-tuning",
         "format_version": 1,

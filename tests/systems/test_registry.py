@@ -173,7 +173,7 @@ def test_a_standard_split_has_settings_of_its_own(monkeypatch):
     labelled = dataclasses.replace(alone, negatives={"rc": NegativeSet("rc", alone.positives)})
     transe, tuned = find_system("transe"), {"mine": {"epochs": 1}, "mine split": {"epochs": 2}}
     known = {"graphs": {"mine": graph_entry(alone)}, "settings": {"transe": tuned}}
-    monkeypatch.setattr(registry, "_toml", lambda name: known)
+    monkeypatch.setattr(registry, "shipped", lambda name: known)
     for benchmark, name in ((alone, "mine split"), (labelled, "mine")):
         assert (tuned_for(transe, benchmark), tuned_settings(transe, benchmark)) == (name, tuned[name])
     del tuned["mine split"]
@@ -213,7 +213,7 @@ def test_a_new_graph_can_be_recognised_by_its_entry(monkeypatch):
     graph = KnowledgeGraph.from_names(facts)
     entry = graph_entry(split(graph, "mine"))
     assert (entry["name"], entry["triples"], len(entry["sample"])) == ("mine", 360, 32)
-    monkeypatch.setattr(registry, "_toml", lambda name: {"graphs": {"mine": entry}})
+    monkeypatch.setattr(registry, "shipped", lambda name: {"graphs": {"mine": entry}})
     assert known_graph(split(graph, "other")) == "mine"
     assert graph_entry(split(graph, "other")) == entry
 

@@ -11,12 +11,10 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-import tomllib
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +24,7 @@ import numpy as np
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, LogInferError, UnknownNameError, caused_by_interruption
+from loginfer.files import shipped
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.randomness import hash_order
 
@@ -115,15 +114,9 @@ def find_system(name: str) -> SystemEntry:
 
 
 @cache
-def _toml(name: str) -> dict[str, Any]:
-    """Read a TOML file that lies beside this one."""
-    return tomllib.loads(resources.files("loginfer.systems").joinpath(name).read_text(encoding="utf-8"))
-
-
-@cache
 def _built_in() -> dict[str, SystemEntry]:
     entries = {}
-    for name, about in _toml("systems.toml").items():
+    for name, about in shipped("systems/systems.toml").items():
         more = {key: value for key, value in about.items() if key not in ("class", "aliases")}
         entries[name] = SystemEntry(name, about["class"], aliases=tuple(about.get("aliases", ())), **more)
     return entries
@@ -225,7 +218,8 @@ def tuned_settings(entry: SystemEntry, benchmark: Benchmark) -> dict[str, Any]:
 
 def tuned_graphs(entry: SystemEntry) -> dict[str, dict[str, Any]]:
     """Return the tuned settings of a system, by what they were tuned for."""
-    return {graph: dict(values) for graph, values in _toml("tuned.toml")["settings"].get(entry.name, {}).items()}
+    tuned = shipped("systems/tuned.toml")["settings"].get(entry.name, {})
+    return {graph: dict(values) for graph, values in tuned.items()}
 
 
 def known_graph(benchmark: Benchmark) -> str | None:
@@ -234,7 +228,7 @@ def known_graph(benchmark: Benchmark) -> str | None:
     It is recognised by its triples, wherever the benchmark comes from: most of a sample of the known graph is
     there, and not much else. WN18, which contains WN18RR and its inverse relations, is another graph.
     """
-    for name, known in _toml("tuned.toml")["graphs"].items():
+    for name, known in shipped("systems/tuned.toml")["graphs"].items():
         ids = _ids(benchmark.graph, known["sample"])
         if (ids >= 0).all(axis=1).mean() > _MOST:  # names alone tell most other graphs apart, and cost nothing
             graph = benchmark.kg or benchmark.graph
@@ -255,7 +249,7 @@ _SAMPLE = 32
 def graph_entry(benchmark: Benchmark) -> dict[str, Any]:
     """Return by what a benchmark's graph is recognised: its name, its size, and a sample of its triples."""
     if (known := known_graph(benchmark)) is not None:
-        return {"name": known, **_toml("tuned.toml")["graphs"][known]}
+        return {"name": known, **shipped("systems/tuned.toml")["graphs"][known]}
     graph = benchmark.kg or benchmark.graph
     sample = graph.triples[np.sort(hash_order(graph.packed, 0, _SAMPLE))]
     name = benchmark.name if benchmark.recipe is None else Path(benchmark.recipe.kg).stem
@@ -274,6 +268,6 @@ def published_figures(system: str, benchmark_sum: str) -> dict[str, Any]:
 
     The benchmark is recognised by `loginfer.evaluation.runs.benchmark_sum`. Empty where nothing is known.
     """
-    published = _toml("published.toml")
+    published = shipped("systems/published.toml")
     figures = published["figures"].get(published["benchmarks"].get(benchmark_sum), {}).get(system)
     return {**figures, "source": published["sources"][figures["source"]]} if figures else {}
