@@ -3,9 +3,9 @@
     python -m perf.training_quality --seconds 300
     python -m perf.training_quality --draw
 
-The first command trains what is missing among the kept results, each in a process of its own that ends with the first
-epoch after so many CPU seconds. The second prints the table of docs/performance.md and draws its figure. The MRR is
-that of 500 triples of valid, subjects and objects, after each epoch; measuring it counts.
+The first command trains what is missing among the kept results, each in a process of its own that is stopped after so
+many CPU seconds. The second prints the table of docs/performance.md and draws its figure. The MRR is that of 500
+triples of valid, subjects and objects, after each epoch; measuring it counts.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
+import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +34,38 @@ COLOURS = {OURS: "#0072b2", "LCWA": "#d55e00", "sLCWA": "#009e73"}
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
-def run(model: str, loop: str, seconds: float) -> Curve:
-    """Train until the time is up; ours also ends after its last epoch."""
-    from loginfer import load_benchmark
-    from perf.peers import pykeen_training
-    from perf.tasks.training import learn
+class Told(Clock):
+    """Prints each point as it comes, for whoever stops this process."""
 
-    benchmark, clock = load_benchmark(GRAPH), Clock(1.0, seconds)
-    return learn(benchmark, model, clock) if loop == OURS else pykeen_training.learn(benchmark, model, loop, clock)
+    def enough(self, mrr: float) -> bool:
+        """Print what it adds."""
+        over = super().enough(mrr)
+        print(json.dumps(self.curve[-1]), flush=True)
+        return over
+
+
+def run(model: str, loop: str) -> None:
+    """Train until this process is stopped; ours also ends after its last epoch."""
+    from perf.peers import pykeen_training
+    from perf.tasks.training import learn, standard_split
+
+    benchmark, clock = standard_split(GRAPH), Told(1.0)
+    if loop == OURS:
+        learn(benchmark, model, clock)
+    else:
+        pykeen_training.learn(benchmark, model, loop, clock)
+
+
+def curve_of(model: str, loop: str, seconds: int) -> Curve:
+    """Train in a process that is stopped after so many CPU seconds; return what it had printed."""
+    command = [sys.executable, "-m", "perf.training_quality", "--child", json.dumps({"model": model, "loop": loop})]
+    limit = partial(resource.setrlimit, resource.RLIMIT_CPU, (seconds, seconds + 1))
+    made = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **THREADS}, preexec_fn=limit, check=False
+    )
+    if made.returncode not in (0, -signal.SIGXCPU, -signal.SIGKILL):
+        sys.exit(f"{model} by {loop} failed")
+    return [(spent, mrr) for spent, mrr in map(json.loads, made.stdout.splitlines())]
 
 
 def compare(ours: Curve, theirs: Curve) -> tuple[float, float, float]:
@@ -51,22 +78,23 @@ def compare(ours: Curve, theirs: Curve) -> tuple[float, float, float]:
 def table(curves: dict[tuple[str, str], Curve]) -> str:
     """Return for each model and loop when it and ours first had the highest MRR that both have, in Markdown."""
     lines = [
-        "| model | PyKEEN's loop | CPU s | epochs | its MRR | ours | both reach | its CPU s | ours | ratio |",
-        "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "| model | PyKEEN's loop | epochs | its MRR | ours | both reach | its CPU s | ours | ratio |",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for model in MODELS:
         ours = curves.get((model, OURS))
         for loop in LOOPS:
             theirs = curves.get((model, loop))
-            if not ours or not theirs:
+            if not ours or theirs is None:
                 continue
-            mrr, long, short = compare(ours, theirs)
-            best = [max(mrr for _, mrr in curve) for curve in (theirs, ours)]
-            verdict = "" if long >= GOAL * short else " (short)"
-            lines.append(
-                f"| {model} | {loop} | {theirs[-1][0]:.0f} | {len(theirs)} | {best[0]:.3f} | {best[1]:.3f} "
-                f"| {mrr:.3f} | {long:.0f} | {short:.1f} | {long / short:.1f}{verdict} |"
-            )
+            if theirs:
+                mrr, long, short = compare(ours, theirs)
+                verdict = "" if long >= GOAL * short else " (short)"
+                ends = f"{max(mrr for _, mrr in theirs):.3f} | {max(mrr for _, mrr in ours):.3f}"
+                row = f"{len(theirs)} | {ends} | {mrr:.3f} | {long:.0f} | {short:.1f} | {long / short:.1f}{verdict}"
+            else:
+                row = f"0 | – | {max(mrr for _, mrr in ours):.3f} | – | – | – | –"
+            lines.append(f"| {model} | {loop} | {row} |")
     return "\n".join(lines)
 
 
@@ -97,14 +125,14 @@ def draw(curves: dict[tuple[str, str], Curve], file: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=300, help="CPU seconds a loop may train")
+    parser.add_argument("--seconds", type=int, default=300, help="CPU seconds a process may take")
     parser.add_argument("--only", action="append", help="runs with such words: a model or loop; repeatable")
     parser.add_argument("--again", action="store_true", help="also runs whose results are kept")
     parser.add_argument("--draw", action="store_true", help="print the table and draw the figure of what is kept")
     parser.add_argument("--child", type=json.loads, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child is not None:
-        print(json.dumps(run(**given.child)))
+        run(**given.child)
         return
     kept: list[dict[str, Any]] = json.loads(RESULTS.read_text())["curves"] if RESULTS.exists() else []
     curves = {(row["model"], row["loop"]): [(t, mrr) for t, mrr in row["curve"]] for row in kept}
@@ -117,10 +145,7 @@ def main() -> None:
             if ((model, loop) in curves and not given.again) or not {model, loop}.issuperset(given.only or []):
                 continue
             key = {"model": model, "loop": loop}
-            child = json.dumps({**key, "seconds": given.seconds})
-            command = [sys.executable, "-m", "perf.training_quality", "--child", child]
-            made = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, **THREADS})
-            row = {**key, "graph": GRAPH, "curve": json.loads(made.stdout.splitlines()[-1])}
+            row = {**key, "graph": GRAPH, "seconds": given.seconds, "curve": curve_of(model, loop, given.seconds)}
             add_row(RESULTS, "curves", key, row)
             print(json.dumps(row), flush=True)
 
