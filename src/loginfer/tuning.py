@@ -11,7 +11,6 @@ C-MRR (filtered) of some hundred valid triples once; without negatives the C-MRR
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from loginfer.benchmark.benchmark import Benchmark, Splits
 from loginfer.benchmark.folder.reading import load_benchmark
 from loginfer.documents import AtLeast, Size, read_document
 from loginfer.errors import InputError, LogInferError, OutputError, UnknownNameError
-from loginfer.evaluation.evaluating import ConfiguredSystem, configure_system, settings_words
+from loginfer.evaluation.evaluating import ConfiguredSystem, configure_system, cpu_clock, settings_words
 from loginfer.evaluation.metrics import ranking_metrics
 from loginfer.evaluation.ranking import rank
 from loginfer.evaluation.resuming import RunMonitor, UnfinishedRun, differences
@@ -286,7 +285,7 @@ def tune(
                     tell(f"{sum(cpu_seconds):.0f} CPU seconds are used up")
                     break
                 report_progress(show, "trials", number, trials)
-                begin = _cpu_clock()
+                begin = cpu_clock()
                 row: dict[str, Any] = {"settings": trial_settings, "worth": None, "figures": []}
                 try:
                     same = next((earlier for earlier in known_trials if earlier["settings"] == trial_settings), None)
@@ -296,7 +295,7 @@ def tune(
                         raise
                     row["error"] = error.message
                 known_trials.append(row)
-                cpu_seconds.append(round(_cpu_clock() - begin, 3))
+                cpu_seconds.append(round(cpu_clock() - begin, 3))
                 document["best"] = _best(known_trials, request, declared)
                 write_text(folder / "tuning.json", stable_json(document), force=True)
                 write_text(folder / "timing.json", stable_json({"cpu_seconds": cpu_seconds}), force=True)
@@ -334,11 +333,6 @@ def _earlier_seconds(folder: Path, trials: int) -> list[float]:
     file, schema = folder / "timing.json", dict[str, list[_Figure]]
     document = read_document(file, schema, what="tuning", hint=_HINT) if file.exists() else {}
     return [*document.get("cpu_seconds", []), *[0.0] * trials][:trials]
-
-
-def _cpu_clock() -> float:
-    """Return the CPU seconds of this process and of those that it started and that have ended."""
-    return sum(os.times()[:4])
 
 
 def _trial(
