@@ -28,8 +28,8 @@ class BoxE(DistanceSystem):
     """
 
     relation_weight: float = setting(0.1, "weight of a negative with another relation", least=0)
-    spread: float = setting(0.5, "positions, bumps and centres start between minus this and this", least=0)
-    log_width: float = setting(-1.0, "the logarithm of all boxes' widths at the start")
+    spread: float = setting(0.05, "positions, bumps and centres start between minus this and this", least=0)
+    log_width: float = setting(-3.0, "the logarithm of all boxes' widths at the start")
 
     entity_parts: ClassVar[int] = 2
     relation_parts: ClassVar[int] = 4
