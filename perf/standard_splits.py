@@ -5,21 +5,29 @@
 
 The first command makes the runs that are missing among the kept results, each in a process of its own with one
 thread. `published` are all systems with a published figure, with the settings that are shipped; `ablation` changes
-one setting at a time. The second command prints the tables of the page `standard-splits`.
+one setting at a time; `released` are all systems of the paper on the folders that its authors released. The second
+command prints the tables of the pages `standard-splits` and `results`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from loginfer.report.paper import SYSTEMS as PAPER
+from loginfer.report.paper import paper_value
 from perf.child import cpu_seconds
 from perf.large_training import add_row
+from perf.quality import ALLOWED as BELOW
+from perf.quality import FOR_MINERS, MINERS, TITLES
 
 RESULTS = Path(__file__).parent / "results" / "standard-splits.json"
 GRAPHS = {"fb15k-237": "FB15k-237", "wn18rr": "WN18RR"}
@@ -32,6 +40,7 @@ SYSTEMS = {
     "r-gcn": "R-GCN",
     "anyburl": "AnyBURL",
 }
+RELEASED = ("LogInfer-WN-sym-pa", "LogInfer-WN-hier-pa", "LogInfer-WN-trian-qg")
 # How far below a published figure ours may be, and how many CPU seconds it may take.
 ALLOWED, SECONDS = 0.01, 1200
 
@@ -77,6 +86,9 @@ def wanted() -> Iterator[tuple[str, dict[str, Any]]]:
         for system in SYSTEMS:
             if "c_mrr" in published(graph, system):
                 yield "published", {"graph": graph, "system": system, "settings": None}
+    for graph in RELEASED:
+        for system in (*PAPER, "exact", "contrast"):
+            yield "released", {"graph": graph, "system": system, "settings": None}
 
 
 def published(graph: str, system: str) -> dict[str, Any]:
@@ -91,16 +103,21 @@ def run(graph: str, system: str, settings: dict[str, Any] | None) -> dict[str, A
     """Train and rank once; with given settings from the defaults on, without any as shipped."""
     import loginfer
 
-    made = loginfer.evaluate(
-        graph,
-        system,
-        settings={} if settings is None else {**EPOCHS, **settings},
-        tuned=settings is None,
-        ranking=("filtered",),
-        diagnosis=False,
-    ).as_dict()
-    figures = made["ranking"]["filtered"]
-    row = {name: round(figures[name], 4) for name in ("c_mrr", "c_hits@1", "c_hits@3", "c_hits@10")}
+    with TemporaryDirectory() as folder:
+        if graph in RELEASED:
+            with tarfile.open(Path(os.environ["LOGINFER_DATA"]) / "released" / f"{graph}.tar.gz") as archive:
+                archive.extractall(folder, filter="data")
+        made = loginfer.evaluate(
+            str(Path(folder) / graph) if graph in RELEASED else graph,
+            system,
+            settings={} if settings is None else {**EPOCHS, **settings},
+            tuned=settings is None,
+            ranking=("filtered",),
+            diagnosis=False,
+        ).as_dict()
+    figures = made["metrics"] | made["ranking"]["filtered"]
+    names = (*TITLES, "c_hits@1", "c_hits@3", "c_hits@10")
+    row = {name: round(figures[name], 4) for name in names if figures.get(name) is not None}
     return {**row, "cpu_seconds": round(cpu_seconds(), 1), "used": made["settings"]}
 
 
@@ -108,8 +125,9 @@ def run(graph: str, system: str, settings: dict[str, Any] | None) -> dict[str, A
 
 
 def tables(results: dict[str, list[dict[str, Any]]]) -> str:
-    """Return both tables in Markdown."""
-    return "\n\n".join([_published(results.get("published", [])), *_ablations(results.get("ablation", []))])
+    """Return all tables in Markdown."""
+    released = (_released(results.get("released", []), metric) for metric in TITLES)
+    return "\n\n".join([_published(results.get("published", [])), *_ablations(results.get("ablation", [])), *released])
 
 
 def _published(rows: list[dict[str, Any]]) -> str:
@@ -145,6 +163,24 @@ def _ablations(rows: list[dict[str, Any]]) -> Iterator[str]:
             words = ", ".join(f"`{name}={value}`" for name, value in change.items()) or "*none*"
             lines.append(f"| {words} | " + " | ".join(cells) + " |")
         yield "\n".join(lines)
+
+
+def _released(rows: list[dict[str, Any]], metric: str) -> str:
+    """One row a system: ours on each folder, and the paper's in brackets; bold where ours falls short."""
+    lines = [f"| {TITLES[metric]} (paper) | " + " | ".join(RELEASED) + " |", "|---" * (len(RELEASED) + 1) + "|"]
+    for system in dict.fromkeys(row["system"] for row in rows):
+        below = (FOR_MINERS if system in MINERS else BELOW)[metric]
+        cells = []
+        for graph in RELEASED:
+            ours = next((row.get(metric) for row in rows if (row["system"], row["graph"]) == (system, graph)), None)
+            theirs = paper_value(system, graph, metric)
+            cell = "" if ours is None else f"{100 * ours:.1f}"
+            if ours is not None and theirs is not None:
+                mark = "**" if 100 * (theirs - ours) > below else ""
+                cell = f"{mark}{cell} ({100 * theirs:.1f}){mark}"
+            cells.append(cell)
+        lines.append(f"| {PAPER.get(system, f'`{system}`')} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def main() -> None:
