@@ -33,19 +33,24 @@ class RGCN:
     mode: Literal["explicit", "random", "both"] = setting(
         "both", "negatives: those of N_train, random corruptions, or both"
     )
-    negatives: int = setting(128, "random candidates against which each subject or object must win", least=1)
-    label_weight: float = setting(1.0, "weight of telling positives from negatives", least=0, tuned="0.1:3:log")
+    negatives: int = setting(1024, "random candidates against which each subject or object must win", least=1)
+    label_weight: float = setting(0.2, "weight of telling positives from negatives", least=0, tuned="0.1:3:log")
     relation_weight: float = setting(0.3, "weight of telling a triple's relation from all others", least=0, tuned="0:1")
-    holdout: float = setting(0.05, "share of the edges that each step predicts from the rest", least=0, most=1)
-    steps: int = setting(150, "steps of training", least=1)
+    holdout: float = setting(0.2, "share of the edges that each step predicts from the rest", least=0, most=1)
+    steps: int = setting(300, "steps of training", least=1)
     learning_rate: float = setting(
         0.1, "of Adam at the start; falls to 0 in a straight line", least=0, tuned="0.01:0.3:log"
     )
-    input_rate: float = setting(1.0, "learning rate of the input vectors, as a share; 0: they stay random", least=0)
+    input_rate: float = setting(
+        0.02, "learning rate of the input vectors, as a share; 0: they stay random", least=0, tuned="0.003:0.3:log"
+    )
     dropout: float = setting(0.3, "share of a layer's input numbers that is dropped", least=0, most=0.99)
-    weight_decay: float = setting(1.0, "weight of the mean square of the vectors that are scored", least=0)
+    weight_decay: float = setting(
+        0.003, "weight of the mean square of the vectors that are scored", least=0, tuned="0.0003:1:log"
+    )
     validate_every: int = setting(10, "steps between two looks at valid", least=1)
     patience: int = setting(0, "stop after so many looks that were not better; 0: never", least=0)
+    keep: Literal["best", "last"] = setting("last", "the step that is best on valid, or the last one")
     device: Literal["auto", "cpu", "cuda"] = setting("auto", "where to compute")
     threads: int = setting(1, "CPU threads; another number may change the last bits of the result", least=1)
     seed: int = setting(0, "seed of all that is random", least=0)

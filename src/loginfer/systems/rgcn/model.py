@@ -88,7 +88,7 @@ class Training:
         self.best: BestStep | None = None
 
     def run(self, watch: Watch) -> tuple[Vectors, Vectors]:
-        """Go through all steps, from the last checkpoint on, and return the vectors of the best one."""
+        """Go through all steps, from the last checkpoint on, and return the vectors of the best or last one."""
         checkpoint = watch.restore()
         step, last = 0 if checkpoint is None else self.restore(checkpoint), self.settings.steps
         while step < last and not self._given_up(step):
@@ -101,7 +101,7 @@ class Training:
             watch.progress("training", step, last)
             if watch.due():
                 watch.save(self.checkpoint(step))
-        return self.vectors() if self.best is None else self.best.vectors
+        return self.vectors() if self.best is None or self.settings.keep == "last" else self.best.vectors
 
     # -- a step ---------------------------------------------------------------------------------
 
