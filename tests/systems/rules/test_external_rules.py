@@ -165,6 +165,23 @@ def test_a_scorer_applies_the_rules(tmp_path):
     assert system.restore(bench, scorer.arrays()).score(triples) == pytest.approx([0.6, 0])
 
 
+@pytest.mark.parametrize("position", ["object", "subject", "relation"])
+def test_noisy_or_counts_the_five_best_rules(tmp_path, position):
+    wrong = (9, 1, 4, 0, 19, 2, 6)
+    lines = [f"{10 + more}\t10\t{10 / (10 + more)}\tknown(X,Y) <= r{i}(X,Y)" for i, more in enumerate(wrong)]
+    path = tmp_path / "rules.txt"
+    path.write_text("\n".join(lines) + "\n")
+    graph = KnowledgeGraph.from_names([("ann", f"r{i}", "bob") for i in range(7)] + [("eve", "known", "ada")])
+    scorer = External(rules=str(path), aggregation="noisy-or").fit(as_benchmark(graph, "made up"))
+    names = (graph.entity_id("ann"), graph.relation_id("known"), graph.entity_id("bob"))
+    asked = np.array([names], dtype=np.int32)
+    expected = 1 - np.prod([1 - 10 / (15 + more) for more in sorted(wrong)[:5]])
+    assert scorer.score(asked) == pytest.approx([expected])
+    own = names[("subject", "relation", "object").index(position)]
+    candidates = np.array([own], dtype=np.int32)
+    assert scorer.score_candidates(asked, position, candidates)[0] == pytest.approx([expected])
+
+
 def test_what_is_left_out_is_said_while_fitting(tmp_path, caplog):
     path = tmp_path / "rules.txt"
     path.write_text("9\t9\t1.0\tmemberOf(X,Y) <= worksFor(X,Y)\n5\t5\t1\tx(X,Y) <= y(X,Y)\n")

@@ -35,7 +35,7 @@ def expected(aggregation: str, order: list[float]) -> float:
     if not order:
         return 0.0
     if aggregation == "noisy-or":
-        return 1.0 - float(np.prod([1.0 - c for c in order]))
+        return 1.0 - float(np.prod([1.0 - c for c in order[:5]]))
     if aggregation == "sum":
         return order[0] + 1e-4 * (len(order) - 1)
     return order[0]

@@ -89,7 +89,7 @@ class AnyBURL(Miner):
     min_confidence: float = setting(0.0001, "confidence that a rule needs", least=0, most=1)
     aggregation: Literal["maximum", "noisy-or"] = setting(
         "maximum",
-        "score of a triple: that of the best rule, ties broken by the next ones, or 1 − Π (1 − c)",
+        "score of a triple: that of the best rule, ties broken by the next ones, or 1 − Π (1 − c) of the five best",
         tuned="maximum,noisy-or",
     )
     pseudo_count: float = setting(

@@ -5,7 +5,7 @@ those of other shapes, which an engine has applied, are met in between. So one p
 triple is enough to aggregate the confidences:
 
     maximum    the best confidence; ties are broken by the next best rule, then the one after it, …
-    noisy-or   1 - ∏ (1 - confidence)
+    noisy-or   1 - ∏ (1 - confidence) of the five best rules: further ones mostly repeat their evidence
     sum        the best confidence, and 10⁻⁴ for each further rule (RuleN)
 
 `maximum` uses that the floats between two neighbouring confidences are good for nothing else. Let there be
@@ -36,6 +36,9 @@ Floats = npt.NDArray[np.float64]
 Aggregation = Literal["maximum", "noisy-or", "sum"]
 AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
 MAXIMUM, NOISY_OR, SUM = 0, 1, 2
+
+# The rules that `noisy-or` counts.
+FEW = 5
 
 # How far, relatively, scores may exceed the largest confidence of all.
 TOP = 2.0**-10
@@ -99,8 +102,8 @@ class RunningScores(NamedTuple):
         float64[c], and the same memory as int64[c].
     state
         int64[c, 3]. GAP: -1 before the first rule; for `maximum` the floats that are left to tell scores
-        apart, for `sum` the further rules. LAST: the rank of the last rule. TOUCHED, apart from these: the
-        candidates with rules, in the order in which they got the first.
+        apart, for the others the further rules that count. LAST: the rank of the last rule. TOUCHED, apart
+        from these: the candidates with rules, in the order in which they got the first.
     """
 
     code: Longs
@@ -141,7 +144,9 @@ def add_rule(running: RunningScores, count: Int, j: Int, rank: Int) -> Int:
             running.state[j, GAP] = part
             running.state[j, LAST] = rank
     elif code == NOISY_OR:
-        running.scores[j] *= 1.0 - min(float(running.values[rank]), 1.0)
+        if running.state[j, GAP] < FEW - 1:
+            running.scores[j] *= 1.0 - min(float(running.values[rank]), 1.0)
+            running.state[j, GAP] += 1
     else:
         running.state[j, GAP] += 1
     return count
@@ -150,9 +155,9 @@ def add_rule(running: RunningScores, count: Int, j: Int, rank: Int) -> Int:
 @inlined
 def is_settled(running: RunningScores, j: Int) -> bool:
     """Say whether further rules make no difference to the j-th score."""
-    return bool(
-        running.code[0] == MAXIMUM and running.state[j, GAP] >= 0 and running.state[j, GAP] < running.state[j, LAST] + 2
-    )
+    code, gap = running.code[0], running.state[j, GAP]
+    few = gap == FEW - 1 if code == NOISY_OR else code == MAXIMUM and gap < running.state[j, LAST] + 2
+    return bool(gap >= 0 and few)
 
 
 @inlined

@@ -56,7 +56,9 @@ class Exact(Miner):
     smoothing: float = setting(5.0, "confidence = correct / (predictions + this)", least=0, tuned="0.5:50:log")
     budget: int = setting(100_000_000, "length 3: walks to look at; if there are more, a sample", least=1)
     aggregation: Literal["maximum", "noisy-or"] = setting(
-        "maximum", "of the rules that predict a triple: the best, or 1 − Π (1 − confidence)", tuned="maximum,noisy-or"
+        "maximum",
+        "of the rules that predict a triple: the best, or 1 − Π (1 − confidence) of the five best",
+        tuned="maximum,noisy-or",
     )
     seed: int = setting(0, "seed of the sample of length 3", least=0)
 

@@ -64,7 +64,7 @@ class External(Miner):
         "auto", "whether variables stand for different entities; auto: in AnyBURL's rules"
     )
     aggregation: Literal["maximum", "noisy-or"] = setting(
-        "maximum", "of the rules that predict a triple: the best, or 1 − Π (1 − confidence)"
+        "maximum", "of the rules that predict a triple: the best, or 1 − Π (1 − confidence) of the five best"
     )
     jar: str | None = setting(None, "instead of a file: an AnyBURL jar, which is run")
     seconds: int = setting(100, "how long the jar mines", least=1)
