@@ -33,8 +33,8 @@ class RGCN:
     mode: Literal["explicit", "random", "both"] = setting(
         "both", "negatives: those of N_train, random corruptions, or both"
     )
-    negatives: int = setting(1024, "random candidates against which each subject or object must win", least=1)
-    label_weight: float = setting(0.2, "weight of telling positives from negatives", least=0, tuned="0.1:3:log")
+    negatives: int = setting(2048, "random candidates against which each subject or object must win", least=1)
+    label_weight: float = setting(0.05, "weight of telling positives from negatives", least=0, tuned="0.01:1:log")
     relation_weight: float = setting(0.3, "weight of telling a triple's relation from all others", least=0, tuned="0:1")
     holdout: float = setting(0.2, "share of the edges that each step predicts from the rest", least=0, most=1)
     steps: int = setting(300, "steps of training", least=1)
