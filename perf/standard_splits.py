@@ -167,11 +167,12 @@ def _ablations(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 def _released(rows: list[dict[str, Any]], metric: str) -> str:
     """One row a system: ours on each folder, and the paper's in brackets; bold where ours falls short."""
-    lines = [f"| {TITLES[metric]} (paper) | " + " | ".join(RELEASED) + " |", "|---" * (len(RELEASED) + 1) + "|"]
+    graphs = [graph for graph in RELEASED if any(row["graph"] == graph for row in rows)]
+    lines = [f"| {TITLES[metric]} (paper) | " + " | ".join(graphs) + " |", "|---" * (len(graphs) + 1) + "|"]
     for system in dict.fromkeys(row["system"] for row in rows):
         below = (FOR_MINERS if system in MINERS else BELOW)[metric]
         cells = []
-        for graph in RELEASED:
+        for graph in graphs:
             ours = next((row.get(metric) for row in rows if (row["system"], row["graph"]) == (system, graph)), None)
             theirs = paper_value(system, graph, metric)
             cell = "" if ours is None else f"{100 * ours:.1f}"
