@@ -29,14 +29,14 @@ Curve = list[tuple[float, float]]
 class Clock:
     """Takes the MRR of each epoch with the time, and says when it is enough."""
 
-    def __init__(self, target: float, seconds: float = float("inf")) -> None:
+    def __init__(self, target: float) -> None:
         self.curve: Curve = []
-        self._target, self._seconds, self._started = target, seconds, time.process_time()
+        self._target, self._started = target, time.process_time()
 
     def enough(self, mrr: float) -> bool:
-        """Add a point; say whether the target is reached or the time is up."""
+        """Add a point; say whether the target is reached."""
         self.curve.append((round(time.process_time() - self._started, 2), round(mrr, 4)))
-        return mrr >= self._target or self.curve[-1][0] >= self._seconds
+        return mrr >= self._target
 
 
 class _Enough(Exception):  # noqa: N818 - not an error
