@@ -12,9 +12,9 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 from perf.child import peak_megabytes
+from perf.rows import add_row
 from perf.tasks.large_training import FIFTH, SAMPLE, ours
 
 
@@ -43,18 +43,6 @@ def main() -> None:
     print(json.dumps(told), flush=True)
     if results is not None:
         add_row(results, "training", given, told)
-
-
-def add_row(path: Path, section: str, settings: dict[str, Any], row: dict[str, Any]) -> None:
-    """Add a row to a section of a file of results, instead of the one with the same settings."""
-    from loginfer.files import atomic_write
-
-    known = json.loads(path.read_text()) if path.exists() else {}
-    others = [old for old in known.get(section, []) if {key: old.get(key) for key in settings} != settings]
-    known[section] = [*others, row]
-    with atomic_write(path, force=True) as stream:
-        json.dump(known, stream, indent=2)
-        stream.write("\n")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from perf.large_training import add_row
+from perf.rows import add_row
 
 
 def measured(benchmark: Any, system: str, partitions: int, seed: int) -> dict[str, Any]:

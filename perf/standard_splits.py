@@ -11,11 +11,7 @@ command prints the tables of the pages `standard-splits` and `results`.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import subprocess
-import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,9 +21,9 @@ from typing import Any
 from loginfer.report.paper import SYSTEMS as PAPER
 from loginfer.report.paper import paper_value
 from perf.child import cpu_seconds
-from perf.large_training import add_row
 from perf.quality import ALLOWED as BELOW
 from perf.quality import FOR_MINERS, MINERS, TITLES, VECTORS
+from perf.rows import Rows, find_row, main_of_rows
 
 RESULTS = Path(__file__).parent / "results" / "standard-splits.json"
 GRAPHS = {"fb15k-237": "FB15k-237", "wn18rr": "WN18RR"}
@@ -124,7 +120,7 @@ def run(graph: str, system: str, settings: dict[str, Any] | None) -> dict[str, A
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def tables(results: dict[str, list[dict[str, Any]]]) -> str:
+def tables(results: Rows) -> str:
     """Return all tables in Markdown."""
     released = (_released(results.get("released", []), metric) for metric in TITLES)
     return "\n\n".join([_published(results.get("published", [])), *_ablations(results.get("ablation", [])), *released])
@@ -158,7 +154,7 @@ def _ablations(rows: list[dict[str, Any]]) -> Iterator[str]:
             cells = []
             for graph in GRAPHS:
                 key = {"graph": graph, "system": system, "settings": change}
-                row = next((row for row in rows if {name: row[name] for name in key} == key), None)
+                row = find_row(rows, key)
                 cells += ["", ""] if row is None else [f"{row['c_mrr']:.3f}", f"{row['cpu_seconds']:.0f}"]
             words = ", ".join(f"`{name}={value}`" for name, value in change.items()) or "*none*"
             lines.append(f"| {words} | " + " | ".join(cells) + " |")
@@ -184,31 +180,5 @@ def _released(rows: list[dict[str, Any]], metric: str) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", help="runs with such words: a section, graph or system; repeatable")
-    parser.add_argument("--again", action="store_true", help="also runs whose results are kept")
-    parser.add_argument("--tables", action="store_true", help="print tables of what is kept")
-    parser.add_argument("--child", type=json.loads, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.child is not None:
-        print(json.dumps(run(**given.child)))
-        return
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    if given.tables:
-        print(tables(results))
-        return
-    for section, key in wanted():
-        kept = any({name: row[name] for name in key} == key for row in results.get(section, []))
-        words = {section, key["graph"], key["system"]}
-        if (kept and not given.again) or not words.issuperset(given.only or []):
-            continue
-        command = [sys.executable, "-m", "perf.standard_splits", "--child", json.dumps(key)]
-        made = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        row = {**key, **json.loads(made.stdout.splitlines()[-1])}
-        add_row(RESULTS, section, key, row)
-        print(json.dumps(row), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    main_of_rows("perf.standard_splits", __doc__, RESULTS, wanted, run, tables)

@@ -19,10 +19,9 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from perf.case import OURS
-from perf.large_training import add_row
+from perf.rows import THREADS, add_row, read_rows
 from perf.tasks.training import LOOPS, MODELS, Clock, Curve
 
 GRAPH = "fb15k-237"
@@ -31,7 +30,6 @@ FIGURE = Path(__file__).parent.parent / "docs" / "images" / "training-quality.sv
 # What no loop is to take longer for, in times of ours.
 GOAL = 5
 COLOURS = {OURS: "#0072b2", "LCWA": "#d55e00", "sLCWA": "#009e73"}
-THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
 class Told(Clock):
@@ -134,7 +132,7 @@ def main() -> None:
     if given.child is not None:
         run(**given.child)
         return
-    kept: list[dict[str, Any]] = json.loads(RESULTS.read_text())["curves"] if RESULTS.exists() else []
+    kept = read_rows(RESULTS).get("curves", [])
     curves = {(row["model"], row["loop"]): [(t, mrr) for t, mrr in row["curve"]] for row in kept}
     if given.draw:
         print(table(curves))

@@ -344,17 +344,26 @@ def _trial(
 ) -> dict[str, Any]:
     """Fit a system to all benchmarks; return what that is worth, and the figures for each."""
     figures = [
-        _figures(configure_system(system, benchmark, settings, seed=seed, tuned=False), benchmark, method, show)
+        trial_figures(system, benchmark, settings, negatives=method, seed=seed, show=show)
         for benchmark, method in places
     ]
     worth = [(3 * f["accuracy"] + f["c_mrr"]) / 4 if "accuracy" in f else f["c_mrr"] for f in figures]
     return {"worth": float(np.mean(worth)), "figures": figures}
 
 
-def _figures(
-    configured: ConfiguredSystem, benchmark: Benchmark, method: str | None, show: Progress | None
+def trial_figures(
+    system: str,
+    benchmark: Benchmark | str | Path,
+    settings: Mapping[str, Any],
+    *,
+    negatives: str | None = None,
+    seed: int = 0,
+    show: Progress | None = None,
 ) -> dict[str, float]:
-    """Return the accuracy on valid, if there are negatives, and the C-MRR of some valid triples."""
+    """Fit a system; return the accuracy on valid, if there are negatives, and the C-MRR of some valid triples."""
+    benchmark = load_benchmark(benchmark)
+    method = choose_method(benchmark, negatives)
+    configured = configure_system(system, benchmark, settings, seed=seed, tuned=False)
     scorer = configured.fit(benchmark, method, RunMonitor(UnfinishedRun(), show))
     train, valid = benchmark.positives.train, benchmark.positives.valid
     rows = np.sort(hash_order(benchmark.graph.keys.pack(valid), 0, RANKED))

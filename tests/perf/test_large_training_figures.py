@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from perf.large_training import add_row
+from perf.rows import add_row
 
 ROOT = Path(__file__).resolve().parents[2]
 
