@@ -178,6 +178,9 @@ def test_a_standard_split_has_settings_of_its_own(monkeypatch):
         assert (tuned_for(transe, benchmark), tuned_settings(transe, benchmark)) == (name, tuned[name])
     del tuned["mine split"]
     assert tuned_for(transe, alone) == "mine"
+    tuned["standard splits"] = {"epochs": 3}
+    assert (tuned_for(transe, alone), tuned_for(transe, labelled)) == ("standard splits", "mine")
+    del tuned["standard splits"]
     del tuned["mine"]
     assert tuned_for(transe, alone) is None
 

@@ -200,14 +200,15 @@ def _failed(target: str, error: BaseException) -> InputError:
     )
 
 
-# What follows the name of a graph where settings are for standard splits of it: benchmarks without negatives.
-SPLIT = " split"
+# What follows the name of a graph where settings are for standard splits of it: benchmarks without negatives; and what
+# those are called that are for splits of any graph.
+SPLIT, SPLITS = " split", "standard splits"
 
 
 def tuned_for(entry: SystemEntry, benchmark: Benchmark) -> str | None:
-    """Return which tuned settings of a system a benchmark gets: its graph's, or those for standard splits of it."""
+    """Return which tuned settings of a system a benchmark gets: its graph's; first those for splits, if it is one."""
     graph, tuned = known_graph(benchmark), tuned_graphs(entry)
-    names = [graph] if graph is None or benchmark.negatives else [graph + SPLIT, graph]
+    names = [graph] if benchmark.negatives else [f"{graph}{SPLIT}", SPLITS, graph]
     return next((name for name in names if name in tuned), None)
 
 

@@ -59,7 +59,7 @@ class EmbeddingSystem(ABC):
 
     dimension: int = setting(100, "numbers in a vector; complex ones for RotatE and ComplEx", least=1)
     loss: Literal["softplus", "softmax", "1vsall"] = setting(
-        "softmax",
+        "softplus",
         "each candidate by itself, the answer among candidates, or the answer among all",
         tuned="softplus,softmax",
     )
@@ -215,11 +215,9 @@ class ProductSystem(EmbeddingSystem):
     Base Completion, ICML 2018).
     """
 
-    negatives: int = setting(1024, "random candidates that the queries of a step share", least=1, tuned="64:4096:log")
-    optimiser: Literal["adam", "adagrad"] = setting("adagrad", "both change only what a step has touched")
-    learning_rate: float = setting(0.1, "at the start; falls to 0 in a straight line", least=0, tuned="0.001:0.3:log")
+    learning_rate: float = setting(0.02, "at the start; falls to 0 in a straight line", least=0, tuned="0.001:0.3:log")
     reciprocal: bool = setting(False, "a vector of its own for each relation's inverse")
-    regularisation: float = setting(0.05, "λ, the weight of the N3 regularisation", least=0, tuned="0.001:0.3:log")
+    regularisation: float = setting(0.01, "λ, the weight of the N3 regularisation", least=0, tuned="0.001:0.3:log")
     spread: float = setting(0.02, "all numbers start between minus this and this", least=0)
 
     @property
