@@ -79,24 +79,26 @@ def run(system: str, benchmark: str, settings: dict[str, Any]) -> dict[str, Any]
 
 
 def tables(results: Rows) -> str:
-    """One table a system: a row for each point, with accuracy and C-MRR on each benchmark, and what all is worth."""
-    trials, blocks = results.get("trials", []), []
+    """A row for each point, with accuracy and C-MRR on each benchmark, and what all is worth; bold where that is most."""
+    lines = [
+        "| system | settings | " + " | ".join(BENCHMARKS) + " | worth | CPU s |",
+        "|---|---|" + "--:|" * (len(BENCHMARKS) + 2),
+    ]
     for system, points in GRIDS.items():
-        lines = [
-            f"| {system} | " + " | ".join(BENCHMARKS) + " | worth | CPU s |",
-            "|---|" + "--:|" * (len(BENCHMARKS) + 2),
-        ]
-        for settings in points:
+        rows = {}
+        for number, settings in enumerate(points):
             keys = [{"system": system, "benchmark": name, "settings": settings} for name in BENCHMARKS]
-            rows = [row for key in keys if (row := find_row(trials, key)) is not None]
-            if len(rows) == len(keys):
-                cells = [f"{100 * row['accuracy']:.1f} / {100 * row['c_mrr']:.1f}" for row in rows]
-                worth = sum(25 * (3 * row["accuracy"] + row["c_mrr"]) for row in rows) / len(rows)
-                words = ", ".join(f"{name} {value}" for name, value in settings.items())
-                spent = sum(row["cpu_seconds"] for row in rows)
-                lines.append(f"| {words} | " + " | ".join(cells) + f" | {worth:.1f} | {spent:.0f} |")
-        blocks.append("\n".join(lines))
-    return "\n\n".join(blocks)
+            point = [row for key in keys if (row := find_row(results.get("trials", []), key)) is not None]
+            if len(point) == len(keys):
+                rows[number] = point, sum(25 * (3 * row["accuracy"] + row["c_mrr"]) for row in point) / len(point)
+        most = max((worth for _, worth in rows.values()), default=None)
+        for number, (point, worth) in rows.items():
+            words = ", ".join(str(value) for value in points[number].values())
+            cells = [f"{100 * row['accuracy']:.1f} / {100 * row['c_mrr']:.1f}" for row in point]
+            spent = sum(row["cpu_seconds"] for row in point)
+            mark = "**" if worth == most else ""
+            lines.append(f"| {system} | {words} | " + " | ".join(cells) + f" | {mark}{worth:.1f}{mark} | {spent:.0f} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

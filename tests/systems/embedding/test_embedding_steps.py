@@ -89,7 +89,7 @@ def test_candidates_are_drawn_evenly_and_anew_in_each_step():
 
 def test_explicit_negatives_come_equally_often_and_relations_differ():
     known = typed()
-    data, steps = steps_of(DistMult(batch=16, explicit_weight=1.0, relation_weight=0.5), known)
+    data, steps = steps_of(DistMult(loss="softmax", batch=16, explicit_weight=1.0, relation_weight=0.5), known)
     explicit = Counter(map(tuple, data.negatives.tolist()))
     found, other = Counter(), []
     for side, step in steps:
