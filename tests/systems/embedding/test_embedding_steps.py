@@ -111,16 +111,16 @@ def test_right_answers_count_by_themselves_as_much_as_what_is_wrong_beside_them(
     for settings, weight in (
         ({"loss": "softplus", "explicit_weight": 0.3}, 1),
         ({"mode": "explicit", "explicit_weight": 0.3}, 1),
-        ({"explicit_weight": 0.3}, 0.3),
-        ({"mode": "random", "relation_weight": 0.2}, 0.2),
-        ({"mode": "random", "explicit_weight": 0.3}, 0),
+        ({"loss": "softmax", "explicit_weight": 0.3}, 0.3),
+        ({"loss": "softmax", "mode": "random", "relation_weight": 0.2}, 0.2),
+        ({"loss": "softmax", "mode": "random", "explicit_weight": 0.3}, 0),
     ):
         known = benchmark(np.array([(0, 0, 1), (1, 1, 2)], np.int32), entities=3, relations=2)
         known = known if settings.get("mode") == "random" else typed()
         for _, step in steps_of(DistMult(**settings), known)[1]:
             assert set(step.weights[: len(step.places)].tolist()) == {np.float32(weight)}
     alone = benchmark(np.array([(0, 0, 1)], np.int32), entities=2, relations=1)
-    for _, step in steps_of(DistMult(mode="random", relation_weight=0.2), alone)[1]:
+    for _, step in steps_of(DistMult(loss="softmax", mode="random", relation_weight=0.2), alone)[1]:
         assert step.weights.tolist() == [0]
 
 
