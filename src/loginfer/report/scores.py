@@ -308,18 +308,17 @@ def _curve_points(curve: Curve | None, x: float | None, y: float | None) -> Rows
         rows += [("curve", *point) for point in points]
         if x is not None and y is not None:
             rows.append(("threshold", round(x, 5), round(y, 5)))
-    return Rows.of(("part", "x", "y"), rows)
+    return Rows.declared("roc", rows)
 
 
 def reliability_rows(scores: LabelledScores, calibration: Calibration | None) -> Rows:
     """Return how likely the test triples of each bin are said to be and how many are true, with the 95 % interval."""
-    fields = ("confidence", "share", "low", "high", "count")
     values, true = scores.labelled
     if calibration is None or not len(values):
-        return Rows.of(fields, ())
+        return Rows.declared("reliability", ())
     bins = zip(*(column.tolist() for column in reliability(true, calibration.confidence(values))), strict=True)
     rows = ((confidence, share, *wilson(share, count), count) for count, confidence, share in bins)
-    return Rows.of(fields, [tuple(round(value, 5) for value in row) for row in rows])
+    return Rows.declared("reliability", [tuple(round(value, 5) for value in row) for row in rows])
 
 
 # -- histograms ---------------------------------------------------------------------------------
@@ -331,10 +330,9 @@ def histogram_rows(scores: LabelledScores, kinds: Kinds | None, threshold: float
     The shares of negatives are below zero. Everything is there twice: with the weight `all` shares are of all
     positives or all negatives; with `kind` all kinds of negatives weigh the same, however few one has.
     """
-    fields = ("kind", "bin", "place", "from", "to", "count", "share", "weight")
     parts = _parts(scores, kinds)
     if not sum(map(len, parts.values())):
-        return Rows.of(fields, ()), "There are no test triples."
+        return Rows.declared("scores", ()), "There are no test triples."
     bins = bins_of(list(parts.values()), threshold)
     labels = bins.labels()
     negatives = [kind for kind in parts if kind != POSITIVE]
@@ -349,7 +347,7 @@ def histogram_rows(scores: LabelledScores, kinds: Kinds | None, threshold: float
     if bins.mark is not None:
         mark = ("threshold", labels[bins.mark], bins.mark, threshold, None, None, None)
         rows += [(*mark, weight) for weight in ("all", "kind")]
-    return Rows.of(fields, rows), bins.axis_text
+    return Rows.declared("scores", rows), bins.axis_text
 
 
 def _parts(scores: LabelledScores, kinds: Kinds | None) -> dict[str, Scores]:
@@ -395,7 +393,7 @@ def learning_rows(runs: Sequence[Run]) -> Rows:
             for index, (step, value) in enumerate(points):
                 if step is not None and (len(points) <= STEPS or index in sampled or step == kept):
                     rows.append((run.seed, step, measure, value, step == kept))
-    return Rows.of(("seed", "step", "measure", "value", "kept"), rows)
+    return Rows.declared("learning", rows)
 
 
 def chosen_step(curve: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> int | None:

@@ -18,7 +18,7 @@ from loginfer.report.facts import (
 from loginfer.report.pages.examples import examples
 from loginfer.report.pages.explorer import slug_of
 from loginfer.report.paper import PaperSizes, benchmark_parts, paper_sizes, paper_value
-from loginfer.report.values import Chart, DataFile, Grid, Page, Rows, columns, headings
+from loginfer.report.values import Chart, DataFile, Grid, Page, columns
 from loginfer.report.verdicts import cell_verdicts, verdicts_in
 
 if TYPE_CHECKING:
@@ -304,16 +304,8 @@ def rivals_chart(card: Card, systems: tuple[str, ...]) -> Chart | None:
         rows.append((name, _SHORTCUT, "shortcut", rounded(shortcut.value), shortcut.interval_text, line))
     if not rows:
         return None
-    return Chart(
-        "rivals",
-        "Does any system beat the best shortcut?",
-        _rivals_spec(systems, best is not None, len(rows)),
-        Rows.of(("name", "who", "kind", "accuracy", "interval", "best"), sorted(rows, key=lambda row: -row[3])),
-        headings("name", "kind", accuracy="balanced accuracy on test", interval="95 % interval"),
-        "Balanced accuracy on test, mean over seeds. Grey: the learned shortcut, which knows no rule, and the best of "
-        "the single ones that explain it (of so many, some are above it by chance); the line: the learned one, or the "
-        "best where nothing could be learned. The oracle derives with the benchmark's rules.",
-    )
+    spec = _rivals_spec(systems, best is not None, len(rows))
+    return Chart.declared("rivals", spec, sorted(rows, key=lambda row: -row[3]))
 
 
 def _rivals_spec(systems: tuple[str, ...], line: bool, bars: int) -> dict[str, Any]:
@@ -325,14 +317,9 @@ def _rivals_spec(systems: tuple[str, ...], line: bool, bars: int) -> dict[str, A
         "y": vega.nominal("name", sort=None, title=None),
         "x": vega.percent_axis("balanced accuracy on test", scale=vega.UNIT, field="accuracy"),
     }
-    tooltip = [
-        vega.nominal("name"),
-        vega.nominal("kind"),
-        vega.quantity("accuracy", format=".1%"),
-        vega.nominal("interval", title="95 % interval"),
-    ]
+    shown = {**position, "color": colour, "tooltip": vega.tooltip("rivals")}
     layers: list[dict[str, Any]] = [
-        {"mark": {"type": "bar"}, "encoding": {**position, "color": colour, "tooltip": tooltip}},
+        {"mark": {"type": "bar"}, "encoding": shown},
         {
             "mark": {"type": "text", "align": "left", "dx": 4},
             "encoding": {**position, "text": {"field": "accuracy", "format": ".1%"}},

@@ -28,7 +28,7 @@ from loginfer.report.statistics import (
     mcnemar,
     twin_difference,
 )
-from loginfer.report.values import Chart, Column, Grid, Page, Rows, columns, headings
+from loginfer.report.values import Chart, Column, Grid, Page, columns
 
 # At most so many rules or relations are listed, those with the largest differences.
 LISTED_PARTS = 20
@@ -58,7 +58,7 @@ def rule_parts(labels: Labels, diagnoses: Sequence[Mapping[str, Any]]) -> Part |
         listed.append((one["rule"], one["conclusions"], *rows[-1][2:], one["verdict"], other["verdict"]))
     if not rows:
         return None
-    chart = _chart("rules", "Recall of each rule's conclusions", "recall", ("rule", "conclusions"), labels, rows)
+    chart = _chart("rules", "recall", labels, rows)
     heads = (*columns("rule", "rule"), *columns("number", "conclusions in test"), *_columns(labels, "recall"))
     heads += columns("text", *(f"verdict, {label}" for label in labels))
     return chart, Grid(heads, _most(listed), "Rules on which the two differ most; recall in percent.")
@@ -86,7 +86,7 @@ def relation_parts(labels: Labels, breakdowns: Sequence[Mapping[str, Any]]) -> P
         listed.append(((short[name], name), count, *rows[-1][2:]))
     if not rows:
         return None
-    chart = _chart("relations", "Accuracy on each relation", "accuracy", ("relation", "test triples"), labels, rows)
+    chart = _chart("relations", "accuracy", labels, rows)
     heads = (*columns("name", "relation"), *columns("number", "test triples"), *_columns(labels, "accuracy"))
     return chart, Grid(heads, _most(listed), "Relations on which the two differ most; accuracy in percent.")
 
@@ -105,21 +105,17 @@ def _most(rows: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
     return tuple(sorted(differing, key=lambda row: (-abs(row[4]), -row[1]))[:LISTED_PARTS])
 
 
-def _chart(
-    name: str, title: str, what: str, kinds: tuple[str, str], labels: Labels, rows: Sequence[tuple[Any, ...]]
-) -> Chart:
-    size = vega.quantity("count", title=kinds[1], scale={"range": [25, 350]}, legend={"orient": "top"})
+def _chart(name: str, what: str, labels: Labels, rows: Sequence[tuple[Any, ...]]) -> Chart:
+    words = dict(zip("ab", labels, strict=True))
+    counted = vega.declared(name)["columns"]["count"]
+    size = vega.quantity("count", title=counted, scale={"range": [25, 350]}, legend={"orient": "top"})
     circles = {
         "mark": {"type": "circle", "opacity": 0.6, "color": "#0072b2"},
         "encoding": {
             "x": vega.share_axis("a", f"{what}, {middle(labels[0], 40)}", scale=vega.UNIT),
             "y": vega.share_axis("b", f"{what}, {middle(labels[1], 40)}", scale=vega.UNIT),
             "size": size,
-            "tooltip": [
-                vega.nominal("part", title=kinds[0]),
-                vega.quantity("count", title=kinds[1], format=","),
-                *(vega.quantity(side, title=label, format=".1%") for side, label in zip("ab", labels, strict=True)),
-            ],
+            "tooltip": vega.tooltip(name, **words),
         },
     }
     line = {
@@ -127,14 +123,7 @@ def _chart(
         "mark": {"type": "rule", "color": "#888888", "strokeDash": [2, 3]},
         "encoding": {"x": {"datum": 0}, "x2": {"datum": 1}, "y": {"datum": 0}, "y2": {"datum": 1}},
     }
-    return Chart(
-        name,
-        title,
-        vega.sized({"layer": [line, circles]}, height=360),
-        Rows.of(("part", "count", "a", "b", "difference"), rows),
-        headings(part=kinds[0], count=kinds[1], a=labels[0], b=labels[1], difference="difference"),
-        f"Below the dotted line {labels[0]} is better, above it {labels[1]}.",
-    )
+    return Chart.declared(name, vega.sized({"layer": [line, circles]}, height=360), rows, **words)
 
 
 # At most so many test triples are in the plot, and so many are listed for each of the two systems.
@@ -300,15 +289,7 @@ def _scatter(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]], short: M
         label = LABELS[int(index >= len(a.decisions.positive))]
         rows.append((triple, label, *(round(float(rank[index]), 4) for rank in ranks), _who(right, index, a, b)))
     sampled = f"A sample of {POINTS:,} of the {count:,} test triples. " if count > POINTS else ""
-    return Chart(
-        "scores",
-        "Scores of the test triples",
-        _scatter_spec(a, b),
-        Rows.of(("triple", "label", "a", "b", "right"), rows),
-        headings("triple", "label", a=f"place, {a.label}", b=f"place, {b.label}", right="right"),
-        f"{sampled}A triple's place is the share of the test triples with a lower score, of ties half. "
-        "Dashed lines are the thresholds: beyond them triples are predicted.",
-    )
+    return Chart.declared("scatter", _scatter_spec(a, b), rows, sampled=sampled, a=a.label, b=b.label)
 
 
 def _who(right: Sequence[npt.NDArray[np.bool_] | None], index: int, a: _Side, b: _Side) -> str | None:
@@ -330,13 +311,7 @@ def _scatter_spec(a: _Side, b: _Side) -> dict[str, Any]:
             "x": axis("a", a),
             "y": axis("b", b),
             "color": vega.nominal("label", scale=colours, title="label", legend={"orient": "top"}),
-            "tooltip": [
-                vega.nominal("triple"),
-                vega.nominal("label"),
-                vega.quantity("a", format=".1%", title=a.label),
-                vega.quantity("b", format=".1%", title=b.label),
-                vega.nominal("right"),
-            ],
+            "tooltip": vega.tooltip("scatter", a=a.label, b=b.label),
         },
     }
     layers: list[dict[str, Any]] = [triples]

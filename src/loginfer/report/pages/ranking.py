@@ -22,14 +22,11 @@ from loginfer.report.facts import (
     protocols_of,
     rounded,
 )
-from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
+from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, columns, loaded_rows
 from loginfer.systems.interface import POSITIONS
 
 # Numbers of competitors that are counted together, by the first of them.
 _BINS = (0, 1, 2, 4, 11, 101, 1001, 10_001, 100_001)
-
-_RANGE_FIELDS = ("protocol", "metric", "system", *TIES, "paper", "seeds")
-_BIN_FIELDS = ("position", "protocol", "competitors", "share", "triples")
 
 
 def pages(context: ReportContext) -> Iterator[Page | DataFile]:
@@ -49,10 +46,7 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
             bins += _bin_rows(protocol, position, competitors)
             counted.append((link, protocol, position, *_summary(competitors)))
         path = context.data_file("ranking", benchmark)
-        charts = {
-            "ranges": Rows.of(_RANGE_FIELDS, ranges).as_dict(),
-            "competitors": Rows.of(_BIN_FIELDS, bins).as_dict(),
-        }
+        charts = {"ranges": loaded_rows("ranges", ranges), "competitors": loaded_rows("competitors", bins)}
         yield DataFile(path, {"charts": charts})
         options.append((labels[benchmark], path))
     if not options:
@@ -89,13 +83,15 @@ def _tied_mean(cell: Cell, protocol: str, tie: str, metric: str) -> float | None
 
 
 def _range_chart(systems: Sequence[str], protocols: Sequence[str]) -> Chart:
-    tooltip = [vega.nominal("system"), *(vega.quantity(tie, format=".1%") for tie in TIES), vega.quantity("seeds")]
     across: dict[str, Any] = {"title": None, "axis": {"format": ".0%", "orient": "top"}}
     colour = {**vega.system_colours(systems), "legend": None}
     diamond = {"type": "point", "shape": "diamond", "size": 55, "strokeWidth": 1.5, "color": "#888888"}
     spec = vega.sized(
         {
-            "encoding": {"y": vega.nominal("system", sort=list(systems), title=None), "tooltip": tooltip},
+            "encoding": {
+                "y": vega.nominal("system", sort=list(systems), title=None),
+                "tooltip": vega.tooltip("ranges"),
+            },
             "layer": [
                 {
                     "mark": {"type": "bar", "height": 12, "cornerRadius": 3, "opacity": 0.45},
@@ -121,16 +117,8 @@ def _range_chart(systems: Sequence[str], protocols: Sequence[str]) -> Chart:
         },
         height=26 * len(systems) + 20,
     )
-    return Chart(
-        "ranges",
-        "From pessimistic to optimistic",
-        spec,
-        Rows.of(_RANGE_FIELDS, []),
-        headings("protocol", "metric", "system", "pessimistic", "realistic", "optimistic", "paper", "seeds"),
-        "The bar goes from pessimistic (competitors with the same score come first) to optimistic (they come "
-        "last); the tick is realistic, the mean of both ranks. A diamond is the paper's value.",
-        (Choice.among("protocol", protocols), Choice("metric", "metric", tuple(shown_metrics("ranking").items()))),
-    )
+    metrics = Choice("metric", "metric", tuple(shown_metrics("ranking").items()))
+    return Chart.declared("ranges", spec, None, Choice.among("protocol", protocols), metrics)
 
 
 # -- competitors --------------------------------------------------------------------------------
@@ -183,26 +171,12 @@ def _bin_chart(protocols: Sequence[str]) -> Chart:
                 "yOffset": {"field": "protocol", "sort": list(protocols)},
                 "x": vega.share_axis("share", "test triples", zero=True),
                 "color": {**colour, "legend": {"orient": "top"}},
-                "tooltip": [
-                    vega.nominal("protocol"),
-                    vega.nominal("competitors"),
-                    vega.quantity("share", format=".1%"),
-                    vega.quantity("triples", format=","),
-                ],
+                "tooltip": vega.tooltip("competitors"),
             },
         },
         height=300,
     )
-    return Chart(
-        "competitors",
-        "How many competitors a test triple has",
-        spec,
-        Rows.of(_BIN_FIELDS, []),
-        headings("position", "protocol", "competitors", share="share of the test triples", triples="test triples"),
-        "The position is the one that is replaced. A triple without any competitor has rank 1 whatever the "
-        "system says.",
-        (Choice.among("position", ("object", "subject", "relation")),),
-    )
+    return Chart.declared("competitors", spec, None, Choice.among("position", ("object", "subject", "relation")))
 
 
 def _grid(counted: Sequence[tuple[Any, ...]]) -> Grid:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from loginfer.evaluation.metric_table import TEST_GROUPS, headlines, metric_title, shown_metrics
@@ -35,7 +35,7 @@ from loginfer.report.scores import (
     threshold_of,
     timing_of,
 )
-from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
+from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, columns, loaded_rows
 
 _MB = 1_000_000
 _THRESHOLD = "#b2182b"  # the colour of its mark
@@ -72,9 +72,9 @@ def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
             "roc": roc.as_dict(),
             "pr": precision_recall.as_dict(),
             "reliability": reliability_rows(scores, run.calibration()).as_dict(),
-            "scores": histogram.packed("kind", "bin", "weight"),
-            "loss": learning.packed("measure"),
-            "valid-accuracy": learning.packed("measure"),
+            "scores": loaded_rows("scores", histogram),
+            "loss": loaded_rows("learning", learning),
+            "valid-accuracy": loaded_rows("learning", learning),
         },
         "texts": {
             "chosen": f"{_benchmark_text(cell)} {_confidences(run)}",
@@ -172,8 +172,7 @@ def _index(context: ReportContext) -> Page:
         "Means over the benchmarks that a system ran on, in percent; of each benchmark the mean over the "
         "seeds. CPU seconds are added up over the benchmarks, memory is the most that any run took."
     )
-    fields = ("system", "kind", "benchmarks", "accuracy", "cpu")
-    chart = overview_chart(Rows.of(fields, dots), context.collection.systems)
+    chart = overview_chart(dots, context.collection.systems)
     content = {"grid": Grid(heads, tuple(rows), caption), "chart": chart if dots else None}
     return Page("systems.html", "Systems", "systems.html", content, "systems")
 
@@ -268,7 +267,7 @@ def _grid(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str])
 # -- all systems --------------------------------------------------------------------------------
 
 
-def overview_chart(rows: Rows, systems: Sequence[str]) -> Chart:
+def overview_chart(rows: Sequence[tuple[Any, ...]], systems: Sequence[str]) -> Chart:
     """Return how good the systems are against how long they take."""
     spec = {
         "mark": vega.points(size=130, opacity=0.9),
@@ -279,24 +278,10 @@ def overview_chart(rows: Rows, systems: Sequence[str]) -> Chart:
             "y": vega.share_axis("accuracy", "mean balanced accuracy"),
             "color": vega.system_colours(systems) | {"legend": {"orient": "top", "columns": 4}},
             "shape": vega.nominal("kind", title=None, legend=vega.SHAPES),
-            "tooltip": [
-                {"field": "system"},
-                {"field": "kind"},
-                vega.share_tip("accuracy", "balanced accuracy"),
-                vega.number_tip("cpu", "CPU seconds", ",.1f"),
-                {"field": "benchmarks"},
-            ],
+            "tooltip": vega.tooltip("quality-and-cost"),
         },
     }
-    return Chart(
-        "quality-and-cost",
-        "Quality against cost",
-        vega.sized(spec, height=340),
-        rows,
-        headings("system", "kind", "benchmarks", accuracy="balanced accuracy", cpu="CPU seconds"),
-        "Up and to the left is better. The time is that of the whole run: learning, scoring, ranking and the "
-        "diagnosis. Systems that ran on fewer benchmarks took less time for that reason alone.",
-    )
+    return Chart.declared("quality-and-cost", vega.sized(spec, height=340), rows)
 
 
 # -- one system, one benchmark ------------------------------------------------------------------
@@ -304,22 +289,16 @@ def overview_chart(rows: Rows, systems: Sequence[str]) -> Chart:
 
 def roc_chart(colour: str) -> Chart:
     """Return the plot of a ROC curve; its rows are loaded."""
-    caption = "The dashed line is what guessing gives; the red point is the threshold."
-    names = ("negatives predicted (false-positive rate)", "positives predicted (recall)")
-    return _curve_chart("roc", "ROC curve", caption, names, colour, [vega.diagonal("x", "y", strokeWidth=1)])
+    return _curve_chart("roc", colour, vega.diagonal("x", "y", strokeWidth=1))
 
 
 def precision_recall_chart(colour: str) -> Chart:
     """Return the plot of precision against recall; its rows are loaded."""
-    caption = "The highest scores on the left, all test triples on the right; the red point is the threshold."
-    names = ("positives predicted (recall)", "precision")
-    return _curve_chart("pr", "Precision and recall", caption, names, colour, [])
+    return _curve_chart("pr", colour)
 
 
-def _curve_chart(
-    name: str, title: str, caption: str, names: tuple[str, str], colour: str, under: list[dict[str, Any]]
-) -> Chart:
-    axes = dict(zip("xy", names, strict=True))
+def _curve_chart(name: str, colour: str, *under: dict[str, Any]) -> Chart:
+    axes = {axis: vega.declared(name)["columns"][axis] for axis in "xy"}
     position = {axis: vega.share_axis(axis, text, scale=vega.UNIT) for axis, text in axes.items()}
     curve = {
         "transform": vega.filtered("datum.part === 'curve'"),
@@ -332,16 +311,13 @@ def _curve_chart(
         "encoding": {**position, "tooltip": [vega.share_tip(axis, text) for axis, text in axes.items()]},
     }
     spec = {"transform": [{"window": [{"op": "row_number", "as": "place"}]}], "layer": [*under, curve, mark]}
-    rows = Rows.of(("part", "x", "y"), ())
-    return Chart(name, title, vega.sized(spec, height=320), rows, headings("part", **axes), caption)
+    return Chart.declared(name, vega.sized(spec, height=320))
 
 
 def reliability_chart(colour: str) -> Chart:
     """Return the plot of how many triples are true against how likely they are said to be; its rows are loaded."""
-    names = {"confidence": "mean confidence", "share": "positives among the test triples"}
-    axes = {axis: vega.share_axis(name, names[name], scale=vega.UNIT) for axis, name in zip("xy", names, strict=True)}
-    tooltip = [vega.share_tip(name, text) for name, text in names.items()]
-    tooltip += [vega.share_tip("low", "95 % interval from"), vega.share_tip("high", "to")]
+    names, fields = vega.declared("reliability")["columns"], ("confidence", "share")
+    axes = {axis: vega.share_axis(name, names[name], scale=vega.UNIT) for axis, name in zip("xy", fields, strict=True)}
     layers = [
         vega.diagonal("confidence", "share", strokeWidth=1),
         {
@@ -350,17 +326,10 @@ def reliability_chart(colour: str) -> Chart:
         },
         {
             "mark": vega.points(size=90, color=colour, opacity=1),
-            "encoding": {**axes, "tooltip": [*tooltip, vega.number_tip("count", "test triples")]},
+            "encoding": {**axes, "tooltip": vega.tooltip("reliability")},
         },
     ]
-    return Chart(
-        "reliability",
-        "Reliability of the confidences",
-        vega.sized({"layer": layers}, height=320),
-        Rows.of(("confidence", "share", "low", "high", "count"), ()),
-        headings(**names, low="interval from", high="to", count="test triples"),
-        "Each point: a tenth of the test triples and a 95 % interval. Below the dashed line the system is too sure.",
-    )
+    return Chart.declared("reliability", vega.sized({"layer": layers}, height=320))
 
 
 # Labels of bins are long where only many digits tell them apart.
@@ -403,11 +372,7 @@ def histogram_chart() -> Chart:
                 legend={"orient": "top", "columns": 2, "title": None},
             ),
             "order": vega.ordinal("kind"),
-            "tooltip": [
-                {"field": "kind", "title": "test triples"},
-                *(vega.quantity(end, format=".4g") for end in ("from", "to")),
-                vega.quantity("count", format=","),
-            ],
+            "tooltip": vega.tooltip("scores"),
         },
     }
     mark = {
@@ -418,18 +383,9 @@ def histogram_chart() -> Chart:
             "tooltip": [{"field": "from", "title": "threshold", "type": "quantitative"}],
         },
     }
-    columns = {"kind": "test triples", "from": "score from", **headings("to", count="number", share="share")}
     weights = (("all", "as many as there are"), ("kind", "each kind the same"))
-    return Chart(
-        "scores",
-        "Scores of positives against each kind of negative",
-        vega.sized({"layer": [bars, mark]}, height=340),
-        Rows.of(("kind", "bin", "place", "from", "to", "count", "share", "weight"), ()),
-        columns,
-        "Positives upwards, negatives downwards. What stands to the right of the dashed line is predicted to "
-        "be true: bars upwards on its left were missed, bars downwards on its right are false alarms.",
-        (Choice("weight", "negatives", weights),),
-    )
+    spec = vega.sized({"layer": [bars, mark]}, height=340)
+    return Chart.declared("scores", spec, None, Choice("weight", "negatives", weights))
 
 
 def learning_chart(measure: str, title: str, step: str, colour: str) -> Chart:
@@ -440,21 +396,11 @@ def learning_chart(measure: str, title: str, step: str, colour: str) -> Chart:
         "x": vega.quantity("step", title=step, axis={"tickMinStep": 1}),
         "y": vega.share_axis("value", title) if share else loss,
         "detail": vega.nominal("seed"),
-        "tooltip": [
-            {"field": "seed"},
-            {"field": "step", "title": step},
-            vega.number_tip("value", title, ".1%" if share else ".4g"),
-        ],
+        "tooltip": vega.tooltip("learning", step=step, title=title, format=".1%" if share else ".4g"),
     }
     line = {"mark": {"type": "line", "strokeWidth": 1.2, "color": colour, "opacity": 0.85}, "encoding": encoding}
     point = {"mark": vega.points(size=70, color=colour, opacity=1), "encoding": encoding}
     kept_point = {"transform": vega.filtered("datum.kept"), **point}
     spec = {"transform": vega.filtered(f"datum.measure === '{measure}'"), "layer": [line, kept_point]}
-    return Chart(
-        measure.replace("_", "-"),
-        title,
-        vega.sized(spec, height=220),
-        Rows.of(("seed", "step", "measure", "value", "kept"), ()),
-        headings("seed", step=step) | headings("measure", "value", "kept"),
-        "A line for each seed. The point marks the weights that were kept, where that is known.",
-    )
+    chart = Chart.declared("learning", vega.sized(spec, height=220), title=title, step=step)
+    return replace(chart, name=measure.replace("_", "-"))
