@@ -196,6 +196,11 @@ class Collection:
         """Return the runs of one system on one benchmark, if there are any."""
         return self._by_names.get((system, benchmark))
 
+    def systems_of(self, cells: Iterable[Cell]) -> list[str]:
+        """Return the systems of some cells, in the order of all systems."""
+        present = {cell.system for cell in cells}
+        return [system for system in self.systems if system in present]
+
     def of_system(self, system: str) -> list[Cell]:
         """Return all cells of a system."""
         return [cell for cell in self.cells if cell.system == system]

@@ -7,14 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loginfer.report import vega
-from loginfer.report.facts import (
-    ShortcutFigure,
-    benchmark_labels,
-    classification_figures,
-    rounded,
-    share_text,
-    shortcut_figures,
-)
+from loginfer.report.facts import ShortcutFigure, classification_figures, rounded, share_text, shortcut_figures
 from loginfer.report.pages.examples import examples
 from loginfer.report.pages.explorer import slug_of
 from loginfer.report.paper import PaperSizes, benchmark_parts, paper_sizes, paper_value
@@ -84,9 +77,9 @@ class Card:
     patterns: tuple[str, ...] = ()
     protocol: str = ""
     sizes: Mapping[str, int] = field(default_factory=dict)
-    facts: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
-    rules: tuple[RuleRow, ...] = ()
+    facts: Sequence[tuple[str, str]] = ()
+    notes: Sequence[str] = ()
+    rules: Sequence[RuleRow] = ()
     shortcuts: Sequence[ShortcutFigure] = ()
     oracle: float | None = None
     audit: Mapping[str, Any] | None = None
@@ -142,21 +135,14 @@ def folder_hint(card: Card) -> str:
 
 def make_card(context: ReportContext, name: str) -> Card:
     """Return what the report knows about a benchmark."""
-    cells = context.collection.of_benchmark(name)
-    benchmark = context.benchmark(name)
-    audit = context.audit(name)
-    diagnosis = _diagnosis(cells)
-    common: dict[str, Any] = {
-        "audit": audit,
-        "shortcuts": shortcut_figures(context, name),
-        "oracle": _oracle(cells, audit),
-    }
-    if benchmark is None:
-        return _from_runs(name, cells, diagnosis, common)
-    return _from_folder(name, cells, benchmark, common)
+    cells, benchmark = context.collection.of_benchmark(name), context.benchmark(name)
+    audit, shortcuts = context.audit(name), shortcut_figures(context, name)
+    about = _from_runs(cells) if benchmark is None else _from_folder(cells, benchmark)
+    oracle = _oracle(cells, audit)
+    return Card(name, cells, benchmark is not None, audit=audit, shortcuts=shortcuts, oracle=oracle, **about)
 
 
-def _from_folder(name: str, cells: Sequence[Cell], benchmark: Benchmark, common: dict[str, Any]) -> Card:
+def _from_folder(cells: Sequence[Cell], benchmark: Benchmark) -> dict[str, Any]:
     recipe, method = benchmark.recipe, cells[0].method
     sizes = {f"P_{split}": size for split, size in benchmark.positives.sizes.items()}
     notes = list(benchmark.notes)
@@ -164,23 +150,12 @@ def _from_folder(name: str, cells: Sequence[Cell], benchmark: Benchmark, common:
         negatives = benchmark.negatives[method]
         sizes |= {f"N_{split}": size for split, size in negatives.splits.sizes.items()}
         notes += negatives.notes
-    rules = tuple(
+    rules = [
         RuleRow(number, str(r.rule), r.pattern, *(None if n < 0 else n for n in (r.support, r.new, r.sampled)))
         for number, r in enumerate(benchmark.rules)
-    )
-    return Card(
-        name,
-        cells,
-        True,
-        graph=recipe.kg if recipe else "",
-        patterns=recipe.patterns if recipe else (),
-        protocol=recipe.protocol if recipe else "",
-        sizes=sizes,
-        facts=tuple(_facts(benchmark, cells[0])),
-        notes=tuple(notes),
-        rules=rules,
-        **common,
-    )
+    ]
+    built = {"graph": recipe.kg, "patterns": recipe.patterns, "protocol": recipe.protocol} if recipe else {}
+    return {**built, "sizes": sizes, "facts": _facts(benchmark, cells[0]), "notes": notes, "rules": rules}
 
 
 def _facts(benchmark: Benchmark, cell: Cell) -> list[tuple[str, str]]:
@@ -225,31 +200,21 @@ def _depth_facts(benchmark: Benchmark) -> list[tuple[str, str]]:
     return [("conclusions by number of steps", ", ".join(texts))]
 
 
-def _from_runs(name: str, cells: Sequence[Cell], diagnosis: Mapping[str, Any], common: dict[str, Any]) -> Card:
+def _from_runs(cells: Sequence[Cell]) -> dict[str, Any]:
     first = cells[0].first
     labelled, _ = first.labelled()
     sizes = {f"P_{split}": len(labelled.positives[split]) for split in ("valid", "test")}
     for negatives in labelled.negatives.values():
         sizes |= {f"N_{split}": len(negatives.splits[split]) for split in ("valid", "test")}
     parts = benchmark_parts(first.benchmark)
-    rules = [
-        RuleRow(number, rule["rule"], rule.get("pattern")) for number, rule in enumerate(diagnosis.get("rules", ()))
-    ]
-    facts = (
+    diagnosed = enumerate(_diagnosis(cells).get("rules", ()))
+    rules = [RuleRow(number, rule["rule"], rule.get("pattern")) for number, rule in diagnosed]
+    facts = [
         ("negatives", cells[0].method or "none"),
         ("sum of the benchmark", str(first.manifest["request"]["benchmark"]["sha256"])),
-    )
-    return Card(
-        name,
-        cells,
-        False,
-        graph=parts[0] if parts else "",
-        patterns=(parts[1],) if parts else (),
-        sizes=sizes,
-        facts=facts,
-        rules=tuple(rules),
-        **common,
-    )
+    ]
+    named = {"graph": parts[0], "patterns": (parts[1],)} if parts else {}
+    return {**named, "sizes": sizes, "facts": facts, "rules": rules}
 
 
 # -- accuracies ---------------------------------------------------------------------------------
@@ -333,7 +298,6 @@ def _rivals_spec(systems: tuple[str, ...], line: bool, bars: int) -> dict[str, A
 
 def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Yield a card for each benchmark, then their list."""
-    labels = benchmark_labels(context.collection.benchmark_names)
     cards: list[Card] = []
     for name in context.collection.benchmark_names:
         context.tell(f"card of {name}")
@@ -341,7 +305,7 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
         cards.append(card)
         content = _content(context, card)
         yield Page(context.benchmark_page(name), name, "benchmark.html", content, "benchmarks")
-    grid = Grid(_INDEX, tuple(_index_row(context, card, labels) for card in cards), _INDEX_CAPTION, len(cards) > 5)
+    grid = Grid(_INDEX, tuple(_index_row(context, card) for card in cards), _INDEX_CAPTION, len(cards) > 5)
     missing = [card.own_name for card in cards if not card.folder]
     content = {"benchmarks": grid, "missing": sorted(set(missing))}
     yield Page("benchmarks.html", "Benchmarks", "benchmarks.html", content, "benchmarks")
@@ -360,10 +324,10 @@ _INDEX = (
 _INDEX_CAPTION = "Sizes in triples. Balanced accuracy on test in percent, of systems the mean over seeds."
 
 
-def _index_row(context: ReportContext, card: Card, labels: Mapping[str, str]) -> tuple[Any, ...]:
+def _index_row(context: ReportContext, card: Card) -> tuple[Any, ...]:
     shortcut, system = card.best_shortcut, card.best_system or (None, None)
     return (
-        (labels[card.name], context.benchmark_page(card.name)),
+        (context.labels[card.name], context.benchmark_page(card.name)),
         card.graph,
         ", ".join(card.patterns),
         len(card.rules) or None,

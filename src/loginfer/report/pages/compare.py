@@ -15,19 +15,8 @@ from loginfer.evaluation.predictions import Scores, labelled_triples
 from loginfer.evaluation.runs import Run
 from loginfer.kg.vocabulary import middle, short_names, shortened
 from loginfer.randomness import generator
-from loginfer.report import vega
+from loginfer.report import facts, statistics, vega
 from loginfer.report.collection import Cell, figures_in
-from loginfer.report.facts import ReportContext, classification_figures, diagnosis_of, ranking_figures, rounded
-from loginfer.report.statistics import (
-    Decisions,
-    Interval,
-    auc_difference,
-    bounds,
-    decision_differences,
-    decisions_of,
-    mcnemar,
-    twin_difference,
-)
 from loginfer.report.values import Chart, Column, Grid, Page, columns
 
 # At most so many rules or relations are listed, those with the largest differences.
@@ -48,20 +37,17 @@ def rule_parts(labels: Labels, diagnoses: Sequence[Mapping[str, Any]]) -> Part |
         The `diagnosis.json` of each; the rules of one benchmark come in the same order.
     """
     sides = [diagnosis.get("rules") or [] for diagnosis in diagnoses]
-    if not sides[0] or len(sides[0]) != len(sides[1]):
+    if len(sides[0]) != len(sides[1]):
         return None
-    rows, listed = [], []
-    for one, other in zip(*sides, strict=True):
-        if one["recall"] is None or other["recall"] is None:
-            continue
-        rows.append((middle(shortened(one["rule"]), 160), one["conclusions"], *_pair(one["recall"], other["recall"])))
-        listed.append((one["rule"], one["conclusions"], *rows[-1][2:], one["verdict"], other["verdict"]))
-    if not rows:
-        return None
-    chart = _chart("rules", "recall", labels, rows)
-    heads = (*columns("rule", "rule"), *columns("number", "conclusions in test"), *_columns(labels, "recall"))
-    heads += columns("text", *(f"verdict, {label}" for label in labels))
-    return chart, Grid(heads, _most(listed), "Rules on which the two differ most; recall in percent.")
+    parts = [
+        (middle(shortened(one["rule"]), 160), one["rule"], one["conclusions"], one["recall"], other["recall"],
+         one["verdict"], other["verdict"])
+        for one, other in zip(*sides, strict=True)
+    ]  # fmt: skip
+    heads = (Column("rule", "rule"), Column("conclusions in test", "number"))
+    verdicts = columns("text", *(f"verdict, {label}" for label in labels))
+    caption = "Rules on which the two differ most; recall in percent."
+    return _parts("rules", "recall", labels, parts, heads, verdicts, caption)
 
 
 def relation_parts(labels: Labels, breakdowns: Sequence[Mapping[str, Any]]) -> Part | None:
@@ -74,35 +60,53 @@ def relation_parts(labels: Labels, breakdowns: Sequence[Mapping[str, Any]]) -> P
     breakdowns
         The breakdown of each.
     """
-    sides = [breakdown.get("relations") or {} for breakdown in breakdowns]
+    first, second = (breakdown.get("relations") or {} for breakdown in breakdowns)
+    short = short_names(first, longest=80)
+    parts = [
+        (short[name], (short[name], name), sum(one[key] for key in ("tp", "fp", "tn", "fn")), one["accuracy"],
+         second[name]["accuracy"])
+        for name, one in first.items() if name in second
+    ]  # fmt: skip
+    heads = (Column("relation", "name"), Column("test triples", "number"))
+    caption = "Relations on which the two differ most; accuracy in percent."
+    return _parts("relations", "accuracy", labels, parts, heads, (), caption)
+
+
+def _parts(
+    name: str,
+    what: str,
+    labels: Labels,
+    parts: Sequence[tuple[Any, ...]],
+    heads: tuple[Column, ...],
+    more: tuple[Column, ...],
+    caption: str,
+) -> Part | None:
+    """Return a plot of all parts, and a table of those that differ most; None if no part has figures of both.
+
+    Parameters
+    ----------
+    name, what
+        The plot, and the figure that is compared.
+    labels
+        The labels of the two runs.
+    parts
+        How the plot and how the table call a part, of how many triples it consists, the figure of both runs, and more.
+    heads, more, caption
+        The columns of the table before and behind the figures, and what it shows.
+    """
     rows, listed = [], []
-    short = short_names(sides[0], longest=80)
-    for name, one in sides[0].items():
-        other = sides[1].get(name)
-        if other is None or one["accuracy"] is None or other["accuracy"] is None:
-            continue
-        count = sum(one[key] for key in ("tp", "fp", "tn", "fn"))
-        rows.append((short[name], count, *_pair(one["accuracy"], other["accuracy"])))
-        listed.append(((short[name], name), count, *rows[-1][2:]))
+    for shown, cell, count, one, other, *rest in parts:
+        if one is not None and other is not None:
+            figures = (count, facts.rounded(one), facts.rounded(other), facts.rounded(one - other))
+            rows.append((shown, *figures))
+            listed.append((cell, *figures, *rest))
     if not rows:
         return None
-    chart = _chart("relations", "accuracy", labels, rows)
-    heads = (*columns("name", "relation"), *columns("number", "test triples"), *_columns(labels, "accuracy"))
-    return chart, Grid(heads, _most(listed), "Relations on which the two differ most; accuracy in percent.")
-
-
-def _pair(one: float, other: float) -> tuple[float | None, ...]:
-    return rounded(one), rounded(other), rounded(one - other)
-
-
-def _columns(labels: Labels, what: str) -> tuple[Column, ...]:
-    return columns("share", f"{what}, {labels[0]}", f"{what}, {labels[1]}", "difference")
-
-
-def _most(rows: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
-    """Return the rows with the largest differences, of equal ones those about more triples."""
-    differing = [row for row in rows if row[4]]
-    return tuple(sorted(differing, key=lambda row: (-abs(row[4]), -row[1]))[:LISTED_PARTS])
+    # Of equal differences those about more triples come first.
+    differing = sorted((row for row in listed if row[4]), key=lambda row: (-abs(row[4]), -row[1]))
+    figures_of_both = columns("share", *(f"{what}, {label}" for label in labels), "difference")
+    table = Grid((*heads, *figures_of_both, *more), tuple(differing[:LISTED_PARTS]), caption)
+    return _chart(name, what, labels, rows), table
 
 
 def _chart(name: str, what: str, labels: Labels, rows: Sequence[tuple[Any, ...]]) -> Chart:
@@ -139,7 +143,7 @@ class _Side:
 
     label: str
     cell: Cell
-    decisions: Decisions
+    decisions: statistics.Decisions
 
     @property
     def run(self) -> Run:
@@ -157,7 +161,7 @@ class _Side:
         return np.asarray(((np.cumsum(ties) - ties / 2) / max(len(rank), 1))[rank])
 
 
-def compare_pages(context: ReportContext, cell_a: Cell, cell_b: Cell) -> Iterator[Page]:
+def compare_pages(context: facts.ReportContext, cell_a: Cell, cell_b: Cell) -> Iterator[Page]:
     """Make the page that compares two systems on one benchmark, with the first of several seeds.
 
     Raises
@@ -168,13 +172,13 @@ def compare_pages(context: ReportContext, cell_a: Cell, cell_b: Cell) -> Iterato
     _check(cell_a.first, cell_b.first)
     labels = _labels(cell_a, cell_b)
     context.tell(f"{labels[0]} against {labels[1]}")
-    a, b = (_Side(*pair, decisions_of(pair[1].first)) for pair in zip(labels, (cell_a, cell_b), strict=True))
+    a, b = (_Side(*pair, statistics.decisions_of(pair[1].first)) for pair in zip(labels, (cell_a, cell_b), strict=True))
     if (len(a.decisions.positive), len(a.decisions.negative)) != (len(b.decisions.positive), len(b.decisions.negative)):
         raise InputError(f"`{a.run.path}` and `{b.run.path}` do not hold the same test triples")
     names = _names(a.run)
     benchmark = context.benchmark(cell_a.benchmark)
     short = short_names(chain.from_iterable(names), 60, None if benchmark is None else benchmark.graph.labels)
-    diagnoses = (diagnosis_of(cell_a), diagnosis_of(cell_b))
+    diagnoses = (facts.diagnosis_of(cell_a), facts.diagnosis_of(cell_b))
     breakdowns = tuple((side.cell.metrics[0].get("breakdown") or {}) for side in (a, b))
     content = {
         "a": a.label,
@@ -236,22 +240,26 @@ def _settings(run: Run) -> str:
 
 
 def _figure_grid(a: _Side, b: _Side) -> Grid:
-    differences: dict[str, tuple[float, Interval]] = decision_differences(a.decisions, b.decisions, a.label, b.label)
-    area = auc_difference(a.decisions, b.decisions, a.label, b.label)
+    differences: dict[str, tuple[float, statistics.Interval]] = statistics.decision_differences(
+        a.decisions, b.decisions, a.label, b.label
+    )
+    area = statistics.auc_difference(a.decisions, b.decisions, a.label, b.label)
     if area is not None:
         differences["roc_auc"] = area
-    twins = twin_difference(a.decisions, b.decisions, a.label, b.label)
+    twins = statistics.twin_difference(a.decisions, b.decisions, a.label, b.label)
     if twins is not None:
         differences["twin_accuracy"] = twins
     rows = []
     cells = [a.cell, b.cell]
-    for figure in (*classification_figures(cells), *ranking_figures(cells)):
+    for figure in (*facts.classification_figures(cells), *facts.ranking_figures(cells)):
         value_a, value_b = (figures_in(side.cell.metrics[0], figure.protocol).get(figure.metric) for side in (a, b))
         if value_a is None and value_b is None:
             continue
-        difference = None if value_a is None or value_b is None else rounded(value_a - value_b)
+        difference = None if value_a is None or value_b is None else facts.rounded(value_a - value_b)
         interval = differences[figure.metric][1] if figure.protocol is None and figure.metric in differences else None
-        rows.append((figure.title, rounded(value_a), rounded(value_b), difference, *bounds(interval)))
+        rows.append(
+            (figure.title, facts.rounded(value_a), facts.rounded(value_b), difference, *statistics.bounds(interval))
+        )
     shares = (a.label, b.label, f"{a.label} minus {b.label}", "interval from", "to")
     return Grid((*columns("text", "metric"), *columns("share", *shares)), tuple(rows), "In percent.")
 
@@ -262,7 +270,7 @@ def _test(a: _Side, b: _Side) -> dict[str, Any] | None:
     if right_a is None or right_b is None:
         return None
     only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
-    p = float(mcnemar(only_a, only_b))
+    p = float(statistics.mcnemar(only_a, only_b))
     return {
         "both": int((right_a & right_b).sum()),
         "only_a": only_a,
@@ -349,7 +357,7 @@ def _triple_grid(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]], shor
         for index in indices[np.argsort(-rank_gap[indices], kind="stable")][:LISTED_TRIPLES].tolist():
             label = LABELS[int(index >= len(a.decisions.positive))]
             parts = ((short[name], name) for name in names[index])
-            rows.append((side.label, label, *(rounded(float(rank[index])) for rank in ranks), *parts))
+            rows.append((side.label, label, *(facts.rounded(float(rank[index])) for rank in ranks), *parts))
     heads = columns("text", "right", "label") + columns("share", f"place, {a.label}", f"place, {b.label}")
     heads += columns("name", "subject", "relation", "object")
     return Grid(heads, tuple(rows), search=True) if rows else None

@@ -28,7 +28,6 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import POSITIONS
 from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.evaluation.predictions import labelled_triples
-from loginfer.report.facts import benchmark_labels
 from loginfer.report.statistics import decisions_of
 from loginfer.report.values import DataFile, Page
 
@@ -297,11 +296,8 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Yield the files of each benchmark and the page that shows them; nothing if the explorer is off."""
     if context.options.explorer <= 0:
         return
-    names = context.collection.benchmark_names
-    labels = benchmark_labels(names)
-    for name in names:
+    for name, label in context.labels.items():
         context.tell(f"test triples of {name}")
-        yield from explorer_files(context, name, labels[name])
-    benchmarks = [(slug_of(context, name), labels[name]) for name in names]
-    content = {"benchmarks": benchmarks}
+        yield from explorer_files(context, name, label)
+    content = {"benchmarks": [(slug_of(context, name), label) for name, label in context.labels.items()]}
     yield Page("explorer.html", "Explorer", "explorer.html", content, "explorer", ("explorer.js",))

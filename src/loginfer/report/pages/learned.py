@@ -350,12 +350,11 @@ def pages(context: facts.ReportContext) -> Iterator[Page | DataFile]:
     if not standings:
         return
     options: list[tuple[str, str]] = []
-    labels = facts.benchmark_labels(context.collection.benchmark_names)
     edits = False
     for benchmark in [] if context.collection.light else _detailed_benchmarks(groups):
         path = context.data_file("learned", benchmark)
         data = _benchmark_data(context, benchmark)
-        options.append((labels[benchmark], path))
+        options.append((context.labels[benchmark], path))
         edits = edits or bool(data["charts"]["edits"]["rows"])
         yield DataFile(path, data)
     yield _page(context, groups, standings, options, edits)
@@ -388,8 +387,7 @@ def _page(
     options: Sequence[tuple[str, str]],
     edits: bool,
 ) -> Page:
-    present = {s.cell.system for s in standings}
-    systems = [name for name in context.collection.systems if name in present]
+    systems = context.collection.systems_of(s.cell for s in standings)
     methods = sorted({s.method for s in standings}, key=facts.method_order)
     first = sorted(methods, key=lambda method: (method != hardest(methods), facts.method_order(method)))
     names = [group for group in groups if any(s.group == group for s in standings)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from loginfer.report import vega
 from loginfer.report.collection import Cell, Collection
-from loginfer.report.facts import Figure, ReportContext, benchmark_labels, figures_of, paper_figure, rounded
+from loginfer.report.facts import Figure, ReportContext, figures_of, once_per_report, paper_figure, rounded
 from loginfer.report.pages.rules import verdict_bars, verdict_rows
 from loginfer.report.statistics import (
     ALPHA,
@@ -43,7 +43,7 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Make the overview, and a file with the pairs of systems for each benchmark."""
     collection = context.collection
     statistics = statistics_of(context)
-    labels = benchmark_labels(collection.benchmark_names)
+    labels = context.labels
     compared = [name for name in collection.benchmark_names if statistics[name].pairs]
     for benchmark in compared:
         pairs = loaded_rows("pairs", map(_pair_row, statistics[benchmark].pairs))
@@ -71,6 +71,7 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     yield Page("index.html", "Overview", "overview.html", content, "overview")
 
 
+@once_per_report
 def statistics_of(context: ReportContext) -> dict[str, _Statistics]:
     """Return the statistics of each benchmark; empty ones where only figures were kept."""
 
@@ -79,8 +80,7 @@ def statistics_of(context: ReportContext) -> dict[str, _Statistics]:
         return _statistics(context.collection.of_benchmark(name), name)
 
     empty, light = _Statistics({}, (), 0), context.collection.light
-    names = context.collection.benchmark_names
-    return context.once("statistics", lambda: {name: empty if light else make(name) for name in names})
+    return {name: empty if light else make(name) for name in context.collection.benchmark_names}
 
 
 def _statistics(cells: Sequence[Cell], benchmark: str) -> _Statistics:
@@ -109,8 +109,7 @@ _SHORTCUT = "best shortcut"
 
 def accuracy_chart(context: ReportContext) -> Chart:
     """Return the systems with their intervals, best first, beside the best shortcut and the oracle."""
-    labels = benchmark_labels(context.collection.benchmark_names)
-    statistics = statistics_of(context)
+    labels, statistics = context.labels, statistics_of(context)
     main = Figure("balanced_accuracy", "balanced accuracy")
     by_benchmark: dict[str, list[tuple[Any, ...]]] = {}
     best: dict[str, float | None] = {}
@@ -183,8 +182,7 @@ def _accuracy_spec(rows: Sequence[tuple[Any, ...]], systems: Sequence[str]) -> d
 
 def learned_chart(context: ReportContext) -> Chart:
     """Return how many rules each system learned, replaced by a shortcut, or did not learn."""
-    judged = [verdict for verdict in cell_verdicts(context) if verdict.rules]
-    labels = benchmark_labels(context.collection.benchmark_names)
+    judged, labels = [verdict for verdict in cell_verdicts(context) if verdict.rules], context.labels
     titles = {verdict.cell.system: system_title(verdict.cell) for verdict in judged}
     names = [titles[name] for name in verdicts_in(judged).systems]
     rows = verdict_rows([(v.cell, {"verdicts": v.rules}) for v in judged], labels)
@@ -200,14 +198,13 @@ def learned_chart(context: ReportContext) -> Chart:
 def figure_rows(context: ReportContext) -> Rows:
     """Return every share of every cell, with its interval and the paper's value."""
     collection, statistics = context.collection, statistics_of(context)
-    labels = benchmark_labels(collection.benchmark_names)
     rows = []
     for figure in figures_of(collection):
         for cell in collection.cells:
             value = cell.mean(figure.metric, figure.protocol)
             if value is not None:
                 interval = _interval(cell, figure, statistics[cell.benchmark])
-                rows.append(_row(cell, figure, value, interval, labels[cell.benchmark]))
+                rows.append(_row(cell, figure, value, interval, context.labels[cell.benchmark]))
     return Rows.declared("figures", rows)
 
 
@@ -227,8 +224,7 @@ def _row(cell: Cell, figure: Figure, value: float, interval: Interval | None, la
 def heat_map(context: ReportContext) -> Chart:
     """Return all systems on all benchmarks, one metric at a time."""
     collection = context.collection
-    labels = benchmark_labels(collection.benchmark_names)
-    axes = vega.heat_axes(("system", collection.systems), ("benchmark", list(labels.values())))
+    axes = vega.heat_axes(("system", collection.systems), ("benchmark", list(context.labels.values())))
     colour = vega.quantity(
         "value",
         title=None,
@@ -275,8 +271,7 @@ def _pair_row(pair: Pair) -> tuple[Any, ...]:
 
 
 def _pair_map(collection: Collection) -> Chart:
-    names = [c.system for c in collection.cells if c.name != ORACLE]
-    systems = [system for system in collection.systems if system in names]
+    systems = collection.systems_of(cell for cell in collection.cells if cell.name != ORACLE)
     axes = vega.heat_axes(("second", systems[1:]), ("first", systems[:-1]))
     colour = {
         "condition": {"test": "datum.verdict === 'not significant'", "value": "#c9ced4"},

@@ -13,15 +13,7 @@ from loginfer.evaluation.metric_table import shown_metrics
 from loginfer.evaluation.predictions import TIES
 from loginfer.report import vega
 from loginfer.report.collection import Cell
-from loginfer.report.facts import (
-    Figure,
-    ReportContext,
-    benchmark_labels,
-    mean_of_known,
-    paper_figure,
-    protocols_of,
-    rounded,
-)
+from loginfer.report.facts import Figure, ReportContext, mean_of_known, paper_figure, protocols_of, rounded
 from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, columns, loaded_rows
 from loginfer.systems.interface import POSITIONS
 
@@ -33,7 +25,6 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Make a file of data for each benchmark that has ranks, and the page if there are any."""
     collection = context.collection
     protocols = protocols_of(collection.cells)
-    labels = benchmark_labels(collection.benchmark_names)
     options, counted = [], []
     for benchmark in collection.benchmark_names:
         cells = collection.of_benchmark(benchmark)
@@ -41,14 +32,14 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
         if not ranges:
             continue
         bins: list[tuple[Any, ...]] = []
-        link = (labels[benchmark], context.benchmark_page(benchmark))
+        link = (context.labels[benchmark], context.benchmark_page(benchmark))
         for protocol, position, competitors in _competitors(cells, protocols):
             bins += _bin_rows(protocol, position, competitors)
             counted.append((link, protocol, position, *_summary(competitors)))
         path = context.data_file("ranking", benchmark)
         charts = {"ranges": loaded_rows("ranges", ranges), "competitors": loaded_rows("competitors", bins)}
         yield DataFile(path, {"charts": charts})
-        options.append((labels[benchmark], path))
+        options.append((context.labels[benchmark], path))
     if not options:
         return
     content = {

@@ -274,7 +274,7 @@ def recovery_chart(rows: Sequence[tuple[Any, ...]], systems: Sequence[str], benc
 
 def pages(context: facts.ReportContext) -> Iterator[Page | DataFile]:
     """Yield the files that the page loads, benchmark by benchmark, then the page."""
-    labels = facts.benchmark_labels(context.collection.benchmark_names)
+    labels = context.labels
     verdicts: list[tuple[Cell, Mapping[str, Any]]] = []
     options: list[tuple[str, str]] = []
     recovered: list[tuple[Cell, RecoveryFigures]] = []
@@ -322,8 +322,7 @@ def _page(
     recovered: Recovered,
     notes: Sequence[str],
 ) -> Page:
-    present = {cell.system for cell, _ in diagnosed}
-    systems = [name for name in context.collection.systems if name in present]
+    systems = context.collection.systems_of(cell for cell, _ in diagnosed)
     benchmarks = list(dict.fromkeys(labels[cell.benchmark] for cell, _ in diagnosed))
     all_given = all(name in context.collection.benchmarks for name in context.collection.benchmark_names)
     size = "support" if all_given else "support, or conclusions in test"
@@ -362,8 +361,7 @@ def _mined_chart(context: facts.ReportContext, recovered: Recovered, labels: Map
         )
         label = labels[cell.benchmark]
         rows += [(cell.system, label, *share) for share in shares if share[2] is not None]
-    present = {cell.system for cell, _ in recovered}
-    systems = [name for name in context.collection.systems if name in present]
+    systems = context.collection.systems_of(cell for cell, _ in recovered)
     benchmarks = list(dict.fromkeys(labels[cell.benchmark] for cell, _ in recovered))
     return recovery_chart(rows, systems, benchmarks)
 

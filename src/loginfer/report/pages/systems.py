@@ -9,22 +9,8 @@ from typing import Any
 
 from loginfer.evaluation.metric_table import TEST_GROUPS, headlines, metric_title, shown_metrics
 from loginfer.evaluation.runs import Run
-from loginfer.report import vega
+from loginfer.report import facts, vega
 from loginfer.report.collection import Cell
-from loginfer.report.facts import (
-    Figure,
-    ReportContext,
-    benchmark_facts,
-    benchmark_labels,
-    classification_figures,
-    diagnosis_of,
-    entry_of,
-    headline_figures,
-    mean_of_known,
-    protocols_of,
-    rounded,
-    rule_label,
-)
 from loginfer.report.scores import (
     VALID_FIGURES,
     curve_rows,
@@ -43,7 +29,7 @@ _THRESHOLD = "#b2182b"  # the colour of its mark
 _RULE = re.compile(r"`([^`]*)`")
 
 
-def pages(context: ReportContext) -> Iterator[Page | DataFile]:
+def pages(context: facts.ReportContext) -> Iterator[Page | DataFile]:
     """Yield the files that the pages load, benchmark by benchmark, then the pages."""
     for benchmark in context.collection.benchmark_names:
         for cell in context.collection.of_benchmark(benchmark):
@@ -57,14 +43,14 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
 # -- one system on one benchmark ----------------------------------------------------------------
 
 
-def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
+def _cell_data(context: facts.ReportContext, cell: Cell) -> dict[str, Any]:
     run = cell.first
     scores = scores_of_test(run)
     threshold, threshold_text = threshold_of(run)
     roc, precision_recall = curve_rows(scores, cell.metrics[0]["metrics"])
-    histogram, axis_text = histogram_rows(scores, benchmark_facts(context, cell.benchmark).kinds, threshold)
+    histogram, axis_text = histogram_rows(scores, facts.benchmark_facts(context, cell.benchmark).kinds, threshold)
     learning = learning_rows(cell.runs)
-    diagnosis = diagnosis_of(cell)
+    diagnosis = facts.diagnosis_of(cell)
     # A file or a baseline does not learn in steps.
     no_curve = "" if learning.rows else "This run has no learning curve: nothing was learned step by step."
     return {
@@ -106,7 +92,7 @@ def _headline(cell: Cell) -> list[tuple[str, float]]:
 
 def _sentences(parts: Sequence[str]) -> str:
     """Return the sentences of a diagnosis, one a line, with short names in its rules."""
-    shortened = [_RULE.sub(lambda match: f"`{rule_label(match[1])}`", part) for part in parts]
+    shortened = [_RULE.sub(lambda match: f"`{facts.rule_label(match[1])}`", part) for part in parts]
     return "\n".join(f"{part[:1].upper()}{part[1:]}." for part in shortened)
 
 
@@ -122,30 +108,26 @@ class Cost:
     memory: int | None
 
 
-def cost_of(context: ReportContext, cell: Cell) -> Cost:
+def cost_of(cell: Cell) -> Cost:
     """Return what a cell took."""
-    return context.once(("cost", cell.system, cell.benchmark), lambda: _cost(cell))
-
-
-def _cost(cell: Cell) -> Cost:
     timings = [timing for timing in map(timing_of, cell.runs) if timing]
     wall = [sum(timing["seconds"].values()) for timing in timings if timing.get("seconds")]
     cpu = [timing["cpu_seconds"] for timing in timings if timing.get("cpu_seconds") is not None]
     memory = [timing["peak_memory_bytes"] for timing in timings if timing.get("peak_memory_bytes")]
-    return Cost(mean_of_known(wall), mean_of_known(cpu), max(memory, default=None))
+    return Cost(facts.mean_of_known(wall), facts.mean_of_known(cpu), max(memory, default=None))
 
 
 # -- the index ----------------------------------------------------------------------------------
 
 
-def _index(context: ReportContext) -> Page:
+def _index(context: facts.ReportContext) -> Page:
     rows, dots = [], []
-    main, *others = headline_figures(context.collection.cells)
+    main, *others = facts.headline_figures(context.collection.cells)
     for system in context.collection.systems:
         cells = context.collection.of_system(system)
-        entry = entry_of(cells[0].name)
-        accuracy = mean_of_known([cell.mean(main.metric) for cell in cells])
-        costs = [cost_of(context, cell) for cell in cells]
+        entry = facts.entry_of(cells[0].name)
+        accuracy = facts.mean_of_known([cell.mean(main.metric) for cell in cells])
+        costs = [cost_of(cell) for cell in cells]
         cpu_seconds = [cost.cpu_seconds for cost in costs if cost.cpu_seconds is not None]
         cpu = sum(cpu_seconds) if cpu_seconds else None
         memory = max((cost.memory for cost in costs if cost.memory), default=None)
@@ -156,9 +138,9 @@ def _index(context: ReportContext) -> Page:
                 kind,
                 len(cells),
                 accuracy,
-                *(mean_of_known([cell.mean(figure.metric) for cell in cells]) for figure in others),
-                mean_of_known([cell.mean("c_mrr", "filtered") for cell in cells]),
-                rounded(cpu, 1),
+                *(facts.mean_of_known([cell.mean(figure.metric) for cell in cells]) for figure in others),
+                facts.mean_of_known([cell.mean("c_mrr", "filtered") for cell in cells]),
+                facts.rounded(cpu, 1),
                 None if memory is None else round(memory / _MB),
                 "" if entry is None else entry.summary,
             )
@@ -180,12 +162,12 @@ def _index(context: ReportContext) -> Page:
 # -- one system ---------------------------------------------------------------------------------
 
 
-def _page(context: ReportContext, system: str) -> Page:
+def _page(context: facts.ReportContext, system: str) -> Page:
     cells = context.collection.of_system(system)
-    entry = entry_of(cells[0].name)
+    entry = facts.entry_of(cells[0].name)
     number = context.collection.systems.index(system)
     colour = vega.PALETTE[number % len(vega.PALETTE)]
-    labels = benchmark_labels(context.collection.benchmark_names)
+    labels = context.labels
     options = [(labels[cell.benchmark], context.data_file("scores", system, cell.benchmark)) for cell in cells]
     content = {
         "entry": entry,
@@ -244,20 +226,22 @@ def _setting_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _grid(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str]) -> Grid:
-    protocol = next(iter(protocols_of(cells)), None)
+def _grid(context: facts.ReportContext, cells: Sequence[Cell], labels: dict[str, str]) -> Grid:
+    protocol = next(iter(facts.protocols_of(cells)), None)
     # There is no room for more: the text beside the plots has the others.
-    figures = [f for f in classification_figures(cells) if f.metric in shown_metrics("classification", "pairs")]
+    figures = [f for f in facts.classification_figures(cells) if f.metric in shown_metrics("classification", "pairs")]
     if protocol is not None:
-        figures += [Figure(name, f"{title}, {protocol}", protocol) for name, title in headlines("ranking").items()]
+        figures += [
+            facts.Figure(name, f"{title}, {protocol}", protocol) for name, title in headlines("ranking").items()
+        ]
     heads = (*columns("link", "benchmark"), *(figure.column for figure in figures))
     heads += columns("number", "seconds", "CPU seconds", "memory (MB)", "seeds")
     rows = []
     for cell in cells:
-        cost = cost_of(context, cell)
+        cost = cost_of(cell)
         row: list[Any] = [(labels[cell.benchmark], context.benchmark_page(cell.benchmark))]
         row += [cell.mean(figure.metric, figure.protocol) for figure in figures]
-        row += [rounded(cost.seconds, 1), rounded(cost.cpu_seconds, 1)]
+        row += [facts.rounded(cost.seconds, 1), facts.rounded(cost.cpu_seconds, 1)]
         row += [None if cost.memory is None else round(cost.memory / _MB), len(cell.runs)]
         rows.append(tuple(row))
     caption = "In percent; means over the seeds."
