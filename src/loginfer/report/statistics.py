@@ -355,6 +355,14 @@ def _balanced_difference(
     return difference, interval_of_draws(resampled, "triples", sum(map(len, differences)))
 
 
+def differences(first: Decisions, second: Decisions, *stage: object) -> dict[str, tuple[float, Interval]]:
+    """Return by how much two systems differ in each metric of decisions, scores and twins, as far as it is defined."""
+    areas, twins = auc_difference(first, second, *stage), twin_difference(first, second, *stage)
+    more = {} if areas is None else {"roc_auc": areas}
+    more |= {} if twins is None else {"twin_accuracy": twins}
+    return decision_differences(first, second, *stage) | more
+
+
 def decision_differences(first: Decisions, second: Decisions, *stage: object) -> dict[str, tuple[float, Interval]]:
     """Return by how much two systems differ in each decision metric, with paired bootstrap intervals.
 

@@ -107,6 +107,12 @@ def points(**more: Any) -> dict[str, Any]:
     return {"type": "point", "filled": True, **more}
 
 
+def layer(mark: Mapping[str, Any], test: str | None = None, /, **channels: Any) -> dict[str, Any]:
+    """Return a mark with the encodings of its channels; with a test of Vega only for the rows for which it holds."""
+    kept = {} if test is None else {"transform": filtered(test)}
+    return {**kept, "mark": dict(mark), "encoding": channels}
+
+
 def filtered(test: str) -> list[dict[str, Any]]:
     """Return the transforms that keep the rows for which a test of Vega holds."""
     return [{"filter": test}]
@@ -181,8 +187,8 @@ def heat_map(
         "transform": declared(name)["transform"],
         "encoding": {**axes, "tooltip": tooltip(name)},
         "layer": [
-            {"mark": {"type": "rect", "stroke": "#ffffff", "strokeWidth": 1}, "encoding": {"color": dict(colour)}},
-            {"mark": {"type": "text", "fontSize": 12}, "encoding": {"text": nominal(text), "color": ink}},
+            layer({"type": "rect", "stroke": "#ffffff", "strokeWidth": 1}, color=dict(colour)),
+            layer({"type": "text", "fontSize": 12}, text=nominal(text), color=ink),
         ],
     }
 
@@ -212,8 +218,5 @@ def verdict_colour(**more: Any) -> dict[str, Any]:
 
 def diagonal(x: str, y: str, **more: Any) -> dict[str, Any]:
     """Return a dashed line from corner to corner, as a layer under others."""
-    return {
-        "data": {"values": [{x: 0, y: 0}, {x: 1, y: 1}]},
-        "mark": {"type": "line", "strokeDash": [4, 4], "color": GREY, **more},
-        "encoding": {"x": quantity(x), "y": quantity(y)},
-    }
+    line = layer({"type": "line", "strokeDash": [4, 4], "color": GREY, **more}, x=quantity(x), y=quantity(y))
+    return {"data": {"values": [{x: 0, y: 0}, {x: 1, y: 1}]}, **line}

@@ -282,17 +282,13 @@ def _rivals_spec(systems: tuple[str, ...], line: bool, bars: int) -> dict[str, A
         "y": vega.nominal("name", sort=None, title=None),
         "x": vega.percent_axis("balanced accuracy on test", scale=vega.UNIT, field="accuracy"),
     }
-    shown = {**position, "color": colour, "tooltip": vega.tooltip("rivals")}
-    layers: list[dict[str, Any]] = [
-        {"mark": {"type": "bar"}, "encoding": shown},
-        {
-            "mark": {"type": "text", "align": "left", "dx": 4},
-            "encoding": {**position, "text": {"field": "accuracy", "format": ".1%"}},
-        },
+    layers = [
+        vega.layer({"type": "bar"}, **position, color=colour, tooltip=vega.tooltip("rivals")),
+        vega.layer({"type": "text", "align": "left", "dx": 4}, **position, text={"field": "accuracy", "format": ".1%"}),
     ]
     if line:
         rule = {"aggregate": "max", **vega.quantity("best")}
-        layers.append({"mark": {"type": "rule", "strokeDash": [5, 4], "color": _GREY}, "encoding": {"x": rule}})
+        layers.append(vega.layer({"type": "rule", "strokeDash": [5, 4], "color": _GREY}, x=rule))
     return vega.sized({"layer": layers}, height=24 * bars)
 
 

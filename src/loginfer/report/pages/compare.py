@@ -113,15 +113,13 @@ def _chart(name: str, what: str, labels: Labels, rows: Sequence[tuple[Any, ...]]
     words = dict(zip("ab", labels, strict=True))
     counted = vega.declared(name)["columns"]["count"]
     size = vega.quantity("count", title=counted, scale={"range": [25, 350]}, legend={"orient": "top"})
-    circles = {
-        "mark": {"type": "circle", "opacity": 0.6, "color": "#0072b2"},
-        "encoding": {
-            "x": vega.share_axis("a", f"{what}, {middle(labels[0], 40)}", scale=vega.UNIT),
-            "y": vega.share_axis("b", f"{what}, {middle(labels[1], 40)}", scale=vega.UNIT),
-            "size": size,
-            "tooltip": vega.tooltip(name, **words),
-        },
-    }
+    circles = vega.layer(
+        {"type": "circle", "opacity": 0.6, "color": "#0072b2"},
+        x=vega.share_axis("a", f"{what}, {middle(labels[0], 40)}", scale=vega.UNIT),
+        y=vega.share_axis("b", f"{what}, {middle(labels[1], 40)}", scale=vega.UNIT),
+        size=size,
+        tooltip=vega.tooltip(name, **words),
+    )
     line = {
         "data": {"values": [{}]},  # one line, not one for each row
         "mark": {"type": "rule", "color": "#888888", "strokeDash": [2, 3]},
@@ -240,15 +238,7 @@ def _settings(run: Run) -> str:
 
 
 def _figure_grid(a: _Side, b: _Side) -> Grid:
-    differences: dict[str, tuple[float, statistics.Interval]] = statistics.decision_differences(
-        a.decisions, b.decisions, a.label, b.label
-    )
-    area = statistics.auc_difference(a.decisions, b.decisions, a.label, b.label)
-    if area is not None:
-        differences["roc_auc"] = area
-    twins = statistics.twin_difference(a.decisions, b.decisions, a.label, b.label)
-    if twins is not None:
-        differences["twin_accuracy"] = twins
+    differences = statistics.differences(a.decisions, b.decisions, a.label, b.label)
     rows = []
     cells = [a.cell, b.cell]
     for figure in (*facts.classification_figures(cells), *facts.ranking_figures(cells)):
@@ -313,16 +303,14 @@ def _scatter_spec(a: _Side, b: _Side) -> dict[str, Any]:
         return vega.share_axis(field, title, scale=vega.UNIT)
 
     colours = vega.scale_of(LABELS, ("#0072b2", "#d55e00"))
-    triples = {
-        "mark": vega.points(size=22, opacity=0.55),
-        "encoding": {
-            "x": axis("a", a),
-            "y": axis("b", b),
-            "color": vega.nominal("label", scale=colours, title="label", legend={"orient": "top"}),
-            "tooltip": vega.tooltip("scatter", a=a.label, b=b.label),
-        },
-    }
-    layers: list[dict[str, Any]] = [triples]
+    triples = vega.layer(
+        vega.points(size=22, opacity=0.55),
+        x=axis("a", a),
+        y=axis("b", b),
+        color=vega.nominal("label", scale=colours, title="label", legend={"orient": "top"}),
+        tooltip=vega.tooltip("scatter", a=a.label, b=b.label),
+    )
+    layers = [triples]
     for channel, side in (("x", a), ("y", b)):
         limit = _limit(side)
         if limit is not None:

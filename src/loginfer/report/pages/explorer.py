@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -282,11 +283,7 @@ def front_coded(names: Sequence[str]) -> list[int | str]:
     coded: list[int | str] = []
     previous = ""
     for name in names:
-        shared = 0
-        for previous_letter, letter in zip(previous, name, strict=False):
-            if previous_letter != letter:
-                break
-            shared += 1
+        shared = len(commonprefix([previous, name]))  # noqa: RUF071 - letter by letter
         coded += [len(name[:shared].encode("utf-16-le")) // 2, name[shared:]]
         previous = name
     return coded

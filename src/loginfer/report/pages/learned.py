@@ -255,25 +255,18 @@ def _slopes(methods: Sequence[str], systems: Sequence[str], bottom: float, witho
         text = {"type": "text", "align": "left", "dx": 10, "fontSize": 12}
         short = {"calculate": "datum.kind === 'shortcut' ? 'shortcut' : datum.name", "as": "name"}
         names = [{"transform": [*vega.filtered("isValid(datum.label)"), short], "mark": text, "encoding": at_end}]
-    of_shortcuts, of_systems = (vega.filtered(f"datum.kind === '{kind}'") for kind in ("shortcut", "system"))
+    of_shortcuts, of_systems = (f"datum.kind === '{kind}'" for kind in ("shortcut", "system"))
     dashed = {"type": "line", "strokeDash": [6, 4], "strokeWidth": 3, "color": vega.GREY,
               "point": {"color": vega.GREY, "size": 70, "shape": "diamond"}}  # fmt: skip
-    return vega.sized(
-        {
-            "layer": [
-                {
-                    "transform": of_shortcuts,
-                    "mark": {"type": "area", "opacity": 0.16, "color": vega.GREY, "clip": True},
-                    "encoding": {**shortcut, "y2": {"datum": bottom}},
-                },
-                {"transform": of_shortcuts, "mark": dashed, "encoding": shortcut},
-                {"transform": of_systems, **pick, "mark": {"type": "line", "strokeWidth": 2}, "encoding": system},
-                {"transform": of_systems, "mark": vega.points(size=55), "encoding": system},
-                *names,
-            ]
-        },
-        height=420,
-    )
+    area = {"type": "area", "opacity": 0.16, "color": vega.GREY, "clip": True}
+    layers = [
+        vega.layer(area, of_shortcuts, **shortcut, y2={"datum": bottom}),
+        vega.layer(dashed, of_shortcuts, **shortcut),
+        {"transform": vega.filtered(of_systems), **pick, **vega.layer({"type": "line", "strokeWidth": 2}, **system)},
+        vega.layer(vega.points(size=55), of_systems, **system),
+        *names,
+    ]
+    return vega.sized({"layer": layers}, height=420)
 
 
 # -- above the best shortcut --------------------------------------------------------------------
@@ -316,16 +309,14 @@ def rule_chart(systems: Sequence[str]) -> Chart:
     bottom = {"orient": "bottom"}
     size = vega.quantity("conclusions", title="conclusions in test", legend=bottom, scale={"range": [25, 260]})
     scale = _red_to_blue((-0.2, 0.4, 1), "#e8c35a")
-    rules = {
-        "mark": vega.points(opacity=0.7),
-        "encoding": {
-            "x": vega.share_axis("accepted", "accepted of the rule's negatives", scale=vega.UNIT),
-            "y": vega.share_axis("recall", "accepted of its conclusions", scale=vega.UNIT),
-            "size": size,
-            "color": vega.quantity("gap", title="difference", legend={**bottom, "format": "+.0%"}, scale=scale),
-            "tooltip": vega.tooltip("rules-and-near-misses"),
-        },
-    }
+    rules = vega.layer(
+        vega.points(opacity=0.7),
+        x=vega.share_axis("accepted", "accepted of the rule's negatives", scale=vega.UNIT),
+        y=vega.share_axis("recall", "accepted of its conclusions", scale=vega.UNIT),
+        size=size,
+        color=vega.quantity("gap", title="difference", legend={**bottom, "format": "+.0%"}, scale=scale),
+        tooltip=vega.tooltip("rules-and-near-misses"),
+    )
     spec = vega.sized({"layer": [vega.diagonal("a", "b"), rules]}, height=380)
     return Chart.declared("rules-and-near-misses", spec, None, Choice.among("system", systems))
 

@@ -153,26 +153,20 @@ def _accuracy_spec(rows: Sequence[tuple[Any, ...]], systems: Sequence[str]) -> d
         return vega.share_axis(field, "balanced accuracy on test", scale=scale)
 
     def label(test: str, field: str, **mark: Any) -> dict[str, Any]:
-        return {
-            "transform": [
-                *vega.filtered(test),
-                {"calculate": f"datum.name === '{_SHORTCUT}' ? 'shortcut' : datum.name", "as": "label"},
-                {"calculate": f"isValid(datum.{field}) ? datum.{field} : datum.value", "as": "end"},
-            ],
-            "mark": {"type": "text", "fontSize": 12, "baseline": "middle", **mark},
-            "encoding": {**position, "x": across("end"), "text": vega.nominal("label")},
-        }
+        texts = [
+            {"calculate": f"datum.name === '{_SHORTCUT}' ? 'shortcut' : datum.name", "as": "label"},
+            {"calculate": f"isValid(datum.{field}) ? datum.{field} : datum.value", "as": "end"},
+        ]
+        mark = {"type": "text", "fontSize": 12, "baseline": "middle", **mark}
+        drawn = vega.layer(mark, **position, x=across("end"), text=vega.nominal("label"))
+        return {"transform": [*vega.filtered(test), *texts], **drawn}
 
     line = {"type": "rule", "strokeDash": [6, 4], "color": vega.GREY, "strokeWidth": 2}
     ends = {"y": {**band, "bandPosition": 0}, "y2": {"field": "benchmark", "bandPosition": 1}}
     layers = [
-        {
-            "transform": vega.filtered("datum.place === 0 && isValid(datum.best)"),
-            "mark": line,
-            "encoding": {**ends, "x": across("best")},
-        },
-        {"mark": {"type": "rule", "strokeWidth": 3}, "encoding": shown | {"x": across("low"), "x2": {"field": "high"}}},
-        {"mark": vega.points(size=70, opacity=1), "encoding": {**shown, "x": across("value")}},
+        vega.layer(line, "datum.place === 0 && isValid(datum.best)", **ends, x=across("best")),
+        vega.layer({"type": "rule", "strokeWidth": 3}, **shown, x=across("low"), x2={"field": "high"}),
+        vega.layer(vega.points(size=70, opacity=1), **shown, x=across("value")),
     ]
     if not crowded:
         layers += [label(right, "low", align="right", dx=-8), label(f"!({right})", "high", align="left", dx=8)]

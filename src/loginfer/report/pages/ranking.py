@@ -77,37 +77,16 @@ def _range_chart(systems: Sequence[str], protocols: Sequence[str]) -> Chart:
     across: dict[str, Any] = {"title": None, "axis": {"format": ".0%", "orient": "top"}}
     colour = {**vega.system_colours(systems), "legend": None}
     diamond = {"type": "point", "shape": "diamond", "size": 55, "strokeWidth": 1.5, "color": "#888888"}
-    spec = vega.sized(
-        {
-            "encoding": {
-                "y": vega.nominal("system", sort=list(systems), title=None),
-                "tooltip": vega.tooltip("ranges"),
-            },
-            "layer": [
-                {
-                    "mark": {"type": "bar", "height": 12, "cornerRadius": 3, "opacity": 0.45},
-                    "encoding": {
-                        "x": vega.quantity("pessimistic", **across, scale=vega.UNIT),
-                        "x2": {"field": "optimistic"},
-                        "color": colour,
-                    },
-                },
-                {
-                    "mark": {"type": "tick", "thickness": 3, "size": 18},
-                    "encoding": {"x": vega.quantity("realistic", **across), "color": colour},
-                },
-                {
-                    "transform": vega.filtered("isValid(datum.paper)"),
-                    "mark": diamond,
-                    "encoding": {
-                        "x": vega.quantity("paper", **across),
-                        "tooltip": [vega.nominal("system"), vega.quantity("paper", format=".1%", title="paper")],
-                    },
-                },
-            ],
-        },
-        height=26 * len(systems) + 20,
-    )
+    bar = {"type": "bar", "height": 12, "cornerRadius": 3, "opacity": 0.45}
+    ends = {"x": vega.quantity("pessimistic", **across, scale=vega.UNIT), "x2": {"field": "optimistic"}}
+    of_paper = [vega.nominal("system"), vega.quantity("paper", format=".1%", title="paper")]
+    layers = [
+        vega.layer(bar, **ends, color=colour),
+        vega.layer({"type": "tick", "thickness": 3, "size": 18}, x=vega.quantity("realistic", **across), color=colour),
+        vega.layer(diamond, "isValid(datum.paper)", x=vega.quantity("paper", **across), tooltip=of_paper),
+    ]
+    common = {"y": vega.nominal("system", sort=list(systems), title=None), "tooltip": vega.tooltip("ranges")}
+    spec = vega.sized({"encoding": common, "layer": layers}, height=26 * len(systems) + 20)
     metrics = Choice("metric", "metric", tuple(shown_metrics("ranking").items()))
     return Chart.declared("ranges", spec, None, Choice.among("protocol", protocols), metrics)
 
@@ -154,20 +133,16 @@ def _bin_rows(
 
 def _bin_chart(protocols: Sequence[str]) -> Chart:
     colour = vega.system_colours(protocols, field="protocol", title="protocol")
-    spec = vega.sized(
-        {
-            "mark": {"type": "bar"},
-            "encoding": {
-                "y": vega.ordinal("competitors", sort=_bin_names(), title="competitors"),
-                "yOffset": {"field": "protocol", "sort": list(protocols)},
-                "x": vega.share_axis("share", "test triples", zero=True),
-                "color": {**colour, "legend": {"orient": "top"}},
-                "tooltip": vega.tooltip("competitors"),
-            },
-        },
-        height=300,
+    bars = vega.layer(
+        {"type": "bar"},
+        y=vega.ordinal("competitors", sort=_bin_names(), title="competitors"),
+        yOffset={"field": "protocol", "sort": list(protocols)},
+        x=vega.share_axis("share", "test triples", zero=True),
+        color={**colour, "legend": {"orient": "top"}},
+        tooltip=vega.tooltip("competitors"),
     )
-    return Chart.declared("competitors", spec, None, Choice.among("position", ("object", "subject", "relation")))
+    choice = Choice.among("position", ("object", "subject", "relation"))
+    return Chart.declared("competitors", vega.sized(bars), None, choice)
 
 
 def _grid(counted: Sequence[tuple[Any, ...]]) -> Grid:

@@ -150,6 +150,7 @@ def verdict_bars(rows: Sequence[tuple[Any, ...]], by: str, names: Sequence[str],
     width = "width * datum.rules / datum.all"
     label = f"{width} > 7.5 * length({words}) ? {words} : {width} > 20 ? datum.rules : ''"
     across = vega.quantity("rules", stack="normalize", title="share of the rules", axis=vega.PERCENT)
+    colour = vega.verdict_colour(legend={**_TOP, "columns": 6, "values": present})
     spec = {
         "transform": [
             {"aggregate": [{"op": "sum", "field": "rules", "as": "rules"}], "groupby": [by, "verdict", "place"]},
@@ -162,21 +163,13 @@ def verdict_bars(rows: Sequence[tuple[Any, ...]], by: str, names: Sequence[str],
             "tooltip": [vega.nominal(by), vega.nominal("verdict"), vega.number_tip("rules", "rules")],
         },
         "layer": [
-            {
-                "mark": {"type": "bar"},
-                "encoding": {
-                    "x": across,
-                    "color": vega.verdict_colour(legend={**_TOP, "columns": 6, "values": present}),
-                },
-            },
-            {
-                "mark": {"type": "text", "fontSize": 12, "color": "#111111"},
-                "encoding": {
-                    "x": {**across, "bandPosition": 0.5},
-                    "text": vega.nominal("label"),
-                    "detail": vega.nominal("verdict"),
-                },
-            },
+            vega.layer({"type": "bar"}, x=across, color=colour),
+            vega.layer(
+                {"type": "text", "fontSize": 12, "color": "#111111"},
+                x={**across, "bandPosition": 0.5},
+                text=vega.nominal("label"),
+                detail=vega.nominal("verdict"),
+            ),
         ],
     }
     spec = vega.sized(spec, height=max(vega.BAR * len(names), 60))
@@ -188,15 +181,13 @@ def verdict_bars(rows: Sequence[tuple[Any, ...]], by: str, names: Sequence[str],
 
 def recall_chart(systems: Sequence[str], size: str) -> Chart:
     """Return the recall of each rule against its support; rows are loaded."""
-    spec = {
-        "mark": dict(_POINT),
-        "encoding": {
-            "x": _log("drawn", size),
-            "y": vega.share_axis("recall", "recall", scale=vega.UNIT),
-            "color": vega.verdict_colour(legend=_TOP),
-            "tooltip": vega.tooltip("recall-and-support", size=size),
-        },
-    }
+    spec = vega.layer(
+        _POINT,
+        x=_log("drawn", size),
+        y=vega.share_axis("recall", "recall", scale=vega.UNIT),
+        color=vega.verdict_colour(legend=_TOP),
+        tooltip=vega.tooltip("recall-and-support", size=size),
+    )
     choice = Choice.among("system", systems, together=True)
     return Chart.declared("recall-and-support", vega.sized(spec, height=320), None, choice, size=size)
 
@@ -207,20 +198,15 @@ def rule_or_shortcut_chart(systems: Sequence[str], size: str) -> Chart:
     scale = {"domain": [-0.12, 1.02], "nice": False}
     axis = {"values": [-0.08, 0, 0.2, 0.4, 0.6, 0.8, 1], "labelExpr": label}
     rate = vega.quantity("shown", title="false-positive rate", scale=scale, axis=axis)
-    limit = {
-        "data": {"values": [{"y": 0.5}]},
-        "mark": {"type": "rule", "strokeDash": [4, 4], "color": vega.GREY},
-        "encoding": {"y": vega.quantity("y")},
-    }
-    rules = {
-        "mark": dict(_POINT),
-        "encoding": {
-            "x": vega.share_axis("recall", "recall on the rule's conclusions", scale=vega.UNIT),
-            "y": rate,
-            "color": vega.verdict_colour(legend=_TOP),
-            "tooltip": vega.tooltip("rule-or-shortcut", size=size),
-        },
-    }
+    line = vega.layer({"type": "rule", "strokeDash": [4, 4], "color": vega.GREY}, y=vega.quantity("y"))
+    limit = {"data": {"values": [{"y": 0.5}]}, **line}
+    rules = vega.layer(
+        _POINT,
+        x=vega.share_axis("recall", "recall on the rule's conclusions", scale=vega.UNIT),
+        y=rate,
+        color=vega.verdict_colour(legend=_TOP),
+        tooltip=vega.tooltip("rule-or-shortcut", size=size),
+    )
     spec, choice = vega.sized({"layer": [limit, rules]}, height=320), Choice.among("system", systems, together=True)
     return Chart.declared("rule-or-shortcut", spec, None, choice, size=size)
 
@@ -228,17 +214,15 @@ def rule_or_shortcut_chart(systems: Sequence[str], size: str) -> Chart:
 def sub_rule_chart(systems: Sequence[str]) -> Chart:
     """Return the false positives on each shortcut; rows are loaded."""
     shapes = {"sub-rule": "circle", "relation": "square", "baseline": "diamond"}
-    spec = {
-        "transform": vega.filtered("datum.witnesses > 0"),
-        "mark": dict(_POINT),
-        "encoding": {
-            "x": _log("witnesses", "witnesses among negatives"),
-            "y": vega.share_axis("rate", "false-positive rate", scale=vega.UNIT),
-            "color": vega.verdict_colour(legend=_TOP),
-            "shape": vega.nominal("kind", title=None, legend=vega.SHAPES, scale=vega.scale_of(shapes, shapes.values())),
-            "tooltip": vega.tooltip("sub-rules"),
-        },
-    }
+    spec = vega.layer(
+        _POINT,
+        "datum.witnesses > 0",
+        x=_log("witnesses", "witnesses among negatives"),
+        y=vega.share_axis("rate", "false-positive rate", scale=vega.UNIT),
+        color=vega.verdict_colour(legend=_TOP),
+        shape=vega.nominal("kind", title=None, legend=vega.SHAPES, scale=vega.scale_of(shapes, shapes.values())),
+        tooltip=vega.tooltip("sub-rules"),
+    )
     choice = Choice.among("system", systems, together=True)
     return Chart.declared("sub-rules", vega.sized(spec, height=320), None, choice)
 
@@ -257,17 +241,15 @@ _POINTS = {
 def recovery_chart(rows: Sequence[tuple[Any, ...]], systems: Sequence[str], benchmarks: Sequence[str]) -> Chart:
     """Return the shares of rules that miners found, beside their controls and the paper's."""
     colours, shapes = zip(*_POINTS.values(), strict=True)
-    spec = {
-        "mark": vega.points(size=75, opacity=0.85),
-        "encoding": {
-            "y": vega.nominal("benchmark", sort=list(benchmarks), title=None),
-            "yOffset": vega.nominal("share", sort=["ε_ent", "ε_cont"]),
-            "x": vega.share_axis("value", "share of the benchmark's rules", scale=vega.UNIT),
-            "color": vega.nominal("what", title=None, scale=vega.scale_of(_POINTS, colours), legend=_TOP),
-            "shape": vega.nominal("what", title=None, scale=vega.scale_of(_POINTS, shapes)),
-            "tooltip": vega.tooltip("mined-rules"),
-        },
-    }
+    spec = vega.layer(
+        vega.points(size=75, opacity=0.85),
+        y=vega.nominal("benchmark", sort=list(benchmarks), title=None),
+        yOffset=vega.nominal("share", sort=["ε_ent", "ε_cont"]),
+        x=vega.share_axis("value", "share of the benchmark's rules", scale=vega.UNIT),
+        color=vega.nominal("what", title=None, scale=vega.scale_of(_POINTS, colours), legend=_TOP),
+        shape=vega.nominal("what", title=None, scale=vega.scale_of(_POINTS, shapes)),
+        tooltip=vega.tooltip("mined-rules"),
+    )
     spec = vega.sized(spec, height=max(34 * len(benchmarks), 80))
     return Chart.declared("mined-rules", spec, rows, Choice.among("system", systems))
 

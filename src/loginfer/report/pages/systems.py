@@ -253,18 +253,15 @@ def _grid(context: facts.ReportContext, cells: Sequence[Cell], labels: dict[str,
 
 def overview_chart(rows: Sequence[tuple[Any, ...]], systems: Sequence[str]) -> Chart:
     """Return how good the systems are against how long they take."""
-    spec = {
-        "mark": vega.points(size=130, opacity=0.9),
-        "encoding": {
-            "x": vega.quantity(
-                "cpu", scale={"type": "log"}, axis={"title": "CPU seconds (log scale)", "format": ",~r", "tickCount": 6}
-            ),
-            "y": vega.share_axis("accuracy", "mean balanced accuracy"),
-            "color": vega.system_colours(systems) | {"legend": {"orient": "top", "columns": 4}},
-            "shape": vega.nominal("kind", title=None, legend=vega.SHAPES),
-            "tooltip": vega.tooltip("quality-and-cost"),
-        },
-    }
+    axis = {"title": "CPU seconds (log scale)", "format": ",~r", "tickCount": 6}
+    spec = vega.layer(
+        vega.points(size=130, opacity=0.9),
+        x=vega.quantity("cpu", scale={"type": "log"}, axis=axis),
+        y=vega.share_axis("accuracy", "mean balanced accuracy"),
+        color=vega.system_colours(systems) | {"legend": {"orient": "top", "columns": 4}},
+        shape=vega.nominal("kind", title=None, legend=vega.SHAPES),
+        tooltip=vega.tooltip("quality-and-cost"),
+    )
     return Chart.declared("quality-and-cost", vega.sized(spec, height=340), rows)
 
 
@@ -284,16 +281,11 @@ def precision_recall_chart(colour: str) -> Chart:
 def _curve_chart(name: str, colour: str, *under: dict[str, Any]) -> Chart:
     axes = {axis: vega.declared(name)["columns"][axis] for axis in "xy"}
     position = {axis: vega.share_axis(axis, text, scale=vega.UNIT) for axis, text in axes.items()}
-    curve = {
-        "transform": vega.filtered("datum.part === 'curve'"),
-        "mark": {"type": "line", "color": colour, "strokeWidth": 2.5},
-        "encoding": {**position, "order": vega.quantity("place")},
-    }
-    mark = {
-        "transform": vega.filtered("datum.part === 'threshold'"),
-        "mark": vega.points(size=90, color=_THRESHOLD, opacity=1),
-        "encoding": {**position, "tooltip": [vega.share_tip(axis, text) for axis, text in axes.items()]},
-    }
+    line = {"type": "line", "color": colour, "strokeWidth": 2.5}
+    point = vega.points(size=90, color=_THRESHOLD, opacity=1)
+    curve = vega.layer(line, "datum.part === 'curve'", **position, order=vega.quantity("place"))
+    tooltip = [vega.share_tip(axis, text) for axis, text in axes.items()]
+    mark = vega.layer(point, "datum.part === 'threshold'", **position, tooltip=tooltip)
     spec = {"transform": [{"window": [{"op": "row_number", "as": "place"}]}], "layer": [*under, curve, mark]}
     return Chart.declared(name, vega.sized(spec, height=320))
 
@@ -302,16 +294,11 @@ def reliability_chart(colour: str) -> Chart:
     """Return the plot of how many triples are true against how likely they are said to be; its rows are loaded."""
     names, fields = vega.declared("reliability")["columns"], ("confidence", "share")
     axes = {axis: vega.share_axis(name, names[name], scale=vega.UNIT) for axis, name in zip("xy", fields, strict=True)}
+    ends = {**axes, "y": vega.share_axis("low", names["share"]), "y2": {"field": "high"}}
     layers = [
         vega.diagonal("confidence", "share", strokeWidth=1),
-        {
-            "mark": {"type": "rule", "color": colour, "strokeWidth": 2},
-            "encoding": {**axes, "y": vega.share_axis("low", names["share"]), "y2": {"field": "high"}},
-        },
-        {
-            "mark": vega.points(size=90, color=colour, opacity=1),
-            "encoding": {**axes, "tooltip": vega.tooltip("reliability")},
-        },
+        vega.layer({"type": "rule", "color": colour, "strokeWidth": 2}, **ends),
+        vega.layer(vega.points(size=90, color=colour, opacity=1), **axes, tooltip=vega.tooltip("reliability")),
     ]
     return Chart.declared("reliability", vega.sized({"layer": layers}, height=320))
 
@@ -336,37 +323,24 @@ def histogram_chart() -> Chart:
             "labelExpr": _SHORT,
         },
     )
-    bars = {
-        "transform": vega.filtered("datum.kind !== 'threshold'"),
-        "mark": {"type": "bar", "binSpacing": 0},
-        "encoding": {
-            "x": bin_axis,
-            "y": vega.quantity(
-                "share",
-                stack="zero",
-                title="negatives ↓   share   positives ↑",
-                axis={"labelExpr": "format(abs(datum.value), '.0%')"},
-            ),
-            # Positives come first; the kinds differ from benchmark to benchmark.
-            "color": vega.nominal(
-                "kind",
-                title="test triples",
-                sort=None,
-                scale={"range": list(vega.PALETTE)},
-                legend={"orient": "top", "columns": 2, "title": None},
-            ),
-            "order": vega.ordinal("kind"),
-            "tooltip": vega.tooltip("scores"),
-        },
-    }
-    mark = {
-        "transform": vega.filtered("datum.kind === 'threshold'"),
-        "mark": {"type": "rule", "color": _THRESHOLD, "strokeWidth": 2, "strokeDash": [6, 3]},
-        "encoding": {
-            "x": {**bin_axis, "bandPosition": 0},
-            "tooltip": [{"field": "from", "title": "threshold", "type": "quantitative"}],
-        },
-    }
+    share_axis, title = {"labelExpr": "format(abs(datum.value), '.0%')"}, "negatives ↓   share   positives ↑"
+    kinds, legend = {"range": list(vega.PALETTE)}, {"orient": "top", "columns": 2, "title": None}
+    bars = vega.layer(
+        {"type": "bar", "binSpacing": 0},
+        "datum.kind !== 'threshold'",
+        x=bin_axis,
+        y=vega.quantity("share", stack="zero", title=title, axis=share_axis),
+        # Positives come first; the kinds differ from benchmark to benchmark.
+        color=vega.nominal("kind", title="test triples", sort=None, scale=kinds, legend=legend),
+        order=vega.ordinal("kind"),
+        tooltip=vega.tooltip("scores"),
+    )
+    mark = vega.layer(
+        {"type": "rule", "color": _THRESHOLD, "strokeWidth": 2, "strokeDash": [6, 3]},
+        "datum.kind === 'threshold'",
+        x={**bin_axis, "bandPosition": 0},
+        tooltip=[{"field": "from", "title": "threshold", "type": "quantitative"}],
+    )
     weights = (("all", "as many as there are"), ("kind", "each kind the same"))
     spec = vega.sized({"layer": [bars, mark]}, height=340)
     return Chart.declared("scores", spec, None, Choice("weight", "negatives", weights))
@@ -382,9 +356,8 @@ def learning_chart(measure: str, title: str, step: str, colour: str) -> Chart:
         "detail": vega.nominal("seed"),
         "tooltip": vega.tooltip("learning", step=step, title=title, format=".1%" if share else ".4g"),
     }
-    line = {"mark": {"type": "line", "strokeWidth": 1.2, "color": colour, "opacity": 0.85}, "encoding": encoding}
-    point = {"mark": vega.points(size=70, color=colour, opacity=1), "encoding": encoding}
-    kept_point = {"transform": vega.filtered("datum.kept"), **point}
+    line = vega.layer({"type": "line", "strokeWidth": 1.2, "color": colour, "opacity": 0.85}, **encoding)
+    kept_point = vega.layer(vega.points(size=70, color=colour, opacity=1), "datum.kept", **encoding)
     spec = {"transform": vega.filtered(f"datum.measure === '{measure}'"), "layer": [line, kept_point]}
     chart = Chart.declared("learning", vega.sized(spec, height=220), title=title, step=step)
     return replace(chart, name=measure.replace("_", "-"))
