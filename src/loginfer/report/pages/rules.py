@@ -333,19 +333,23 @@ def _verdicts(rows: Sequence[tuple[Any, ...]], systems: Sequence[str], benchmark
 def _mined_chart(context: facts.ReportContext, recovered: Recovered, labels: Mapping[str, str]) -> Chart:
     rows = []
     for cell, figures in recovered:
-        shares = (
-            ("ε_ent", "ours", figures.eps_ent),
-            ("ε_ent", "one step", figures.eps_ent_single_step),
-            ("ε_ent", "random heads", figures.eps_ent_random_heads),
-            ("ε_ent", "paper", paper_recovery(cell.name, cell.first.benchmark, "eps_ent")),
-            ("ε_cont", "ours", figures.eps_cont),
-            ("ε_cont", "paper", paper_recovery(cell.name, cell.first.benchmark, "eps_cont")),
-        )
-        label = labels[cell.benchmark]
-        rows += [(cell.system, label, *share) for share in shares if share[2] is not None]
+        about = (cell.system, labels[cell.benchmark])
+        rows += [(*about, *what, share) for what, share in _shares(cell, figures).items() if share is not None]
     systems = context.collection.systems_of(cell for cell, _ in recovered)
     benchmarks = list(dict.fromkeys(labels[cell.benchmark] for cell, _ in recovered))
     return recovery_chart(rows, systems, benchmarks)
+
+
+def _shares(cell: Cell, figures: RecoveryFigures) -> dict[tuple[str, str], float | None]:
+    """Return ours and the paper's shares of rules, in the order of the table."""
+    return {
+        ("ε_ent", "ours"): figures.eps_ent,
+        ("ε_ent", "one step"): figures.eps_ent_single_step,
+        ("ε_ent", "random heads"): figures.eps_ent_random_heads,
+        ("ε_ent", "paper"): paper_recovery(cell.name, cell.first.benchmark, "eps_ent"),
+        ("ε_cont", "ours"): figures.eps_cont,
+        ("ε_cont", "paper"): paper_recovery(cell.name, cell.first.benchmark, "eps_cont"),
+    }
 
 
 def _mined_table(context: facts.ReportContext, recovered: Recovered, labels: Mapping[str, str]) -> Grid:
@@ -356,12 +360,7 @@ def _mined_table(context: facts.ReportContext, recovered: Recovered, labels: Map
             (labels[cell.benchmark], context.benchmark_page(cell.benchmark)),
             (cell.system, context.system_page(cell.system)),
             figures.mined,
-            figures.eps_ent,
-            figures.eps_ent_single_step,
-            figures.eps_ent_random_heads,
-            paper_recovery(cell.name, cell.first.benchmark, "eps_ent"),
-            figures.eps_cont,
-            paper_recovery(cell.name, cell.first.benchmark, "eps_cont"),
+            *_shares(cell, figures).values(),
         )
         for cell, figures in recovered
     )
