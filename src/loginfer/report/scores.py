@@ -193,7 +193,9 @@ def bins_of(parts: Sequence[Scores], threshold: float | None = None, *, bins: in
     edges = _equal_width(values, threshold, bins)
     if _filled(edges, scores) >= LEAST_FILLED:
         return _marked("width", edges, end, threshold)
-    return _marked("number", _equal_number(scores, bins), end, threshold)
+    # Quantiles; a score that many triples share is one edge only.
+    edges = np.unique(np.quantile(scores, np.arange(bins) / bins, method="inverted_cdf"))
+    return _marked("number", edges, end, threshold)
 
 
 def _equal_width(values: Scores, threshold: float | None, bins: int) -> Scores:
@@ -208,12 +210,6 @@ def _equal_width(values: Scores, threshold: float | None, bins: int) -> Scores:
     edges = threshold + step * np.arange(-below, above + 1)
     edges[0] = min(edges[0], low)  # rounding must not leave the lowest score out
     return np.unique(edges)
-
-
-def _equal_number(scores: Scores, bins: int) -> Scores:
-    """Return quantiles; a score that many triples share is one edge only."""
-    shares = np.arange(bins) / bins
-    return np.unique(np.quantile(scores, shares, method="inverted_cdf"))
 
 
 def _filled(edges: Scores, scores: Scores) -> float:

@@ -166,11 +166,6 @@ def all_makers(light: bool = False) -> tuple[Maker, ...]:
     return tuple(import_module(f"loginfer.report.pages.{section}").pages for section in sections)
 
 
-def check_site(path: str | Path, *, force: bool = False) -> None:
-    """Raise an error before any work is done if a report could not be written to this folder."""
-    check_folder(path, force=force, may_replace=_may_replace)
-
-
 def report(
     *paths: Run | Benchmark | str | Path | Sequence[Run | Benchmark | str | Path],
     out: str | Path,
@@ -209,7 +204,7 @@ def report(
     >>> import loginfer
     >>> loginfer.report("runs", "bench", out="site").path / "index.html"  # doctest: +SKIP
     """
-    check_site(out, force=force)
+    check_folder(out, force=force, may_replace=_may_replace)
     each = chain.from_iterable(given if isinstance(given, list | tuple) else (given,) for given in paths)
     folders = [path if isinstance(path, str | Path) else _folder_of(path) for path in each]
     with shown(progress) as show:

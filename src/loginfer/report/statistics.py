@@ -84,6 +84,11 @@ class Decisions:
     twins: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
+    def scores(self) -> Scores:
+        """float64[|P| + |N|]: all scores, positives first."""
+        return np.concatenate([self.positive, self.negative])
+
+    @property
     def right(self) -> Mask | None:
         """bool[|P| + |N|]: where the decision is right, positives first; None without a threshold."""
         if self.predicted_positive is None or self.predicted_negative is None:
@@ -433,9 +438,8 @@ _BLOCK = 50
 
 def _score_groups(decisions: Decisions) -> tuple[Counts, Counts]:
     """Return the order of all scores, and where in it each distinct score begins."""
-    scores = np.concatenate([decisions.positive, decisions.negative])
-    order = np.argsort(scores, kind="stable")
-    _, starts = np.unique(scores[order], return_index=True)
+    order = np.argsort(decisions.scores, kind="stable")
+    _, starts = np.unique(decisions.scores[order], return_index=True)
     return order, starts
 
 

@@ -11,7 +11,7 @@ from loginfer.report.facts import ShortcutFigure, classification_figures, rounde
 from loginfer.report.pages.examples import examples
 from loginfer.report.pages.explorer import slug_of
 from loginfer.report.paper import PaperSizes, benchmark_parts, paper_sizes, paper_value
-from loginfer.report.values import Chart, DataFile, Grid, Page, columns
+from loginfer.report.values import Chart, Column, DataFile, Grid, Page, columns
 from loginfer.report.verdicts import cell_verdicts, verdicts_in
 
 if TYPE_CHECKING:
@@ -20,26 +20,9 @@ if TYPE_CHECKING:
     from loginfer.report.facts import ReportContext
 
 
-@dataclass(frozen=True, slots=True)
-class RuleRow:
-    """A rule on a card; None for what is not known.
-
-    Parameters
-    ----------
-    number
-        Its index in the benchmark's rules, from 0.
-    rule, pattern
-        Their texts.
-    support, new, sampled
-        Witnesses in K, new conclusions, and how many of these were sampled.
-    """
-
-    number: int
-    rule: str
-    pattern: str | None
-    support: int | None = None
-    new: int | None = None
-    sampled: int | None = None
+# Its index in the benchmark's rules, from 0, its text and its pattern; witnesses in K, new conclusions, and how many of
+# these were sampled. None for what is not known.
+RuleRow = tuple[int, str, str | None, int | None, int | None, int | None]
 
 
 @dataclass(frozen=True)
@@ -151,7 +134,7 @@ def _from_folder(cells: Sequence[Cell], benchmark: Benchmark) -> dict[str, Any]:
         sizes |= {f"N_{split}": size for split, size in negatives.splits.sizes.items()}
         notes += negatives.notes
     rules = [
-        RuleRow(number, str(r.rule), r.pattern, *(None if n < 0 else n for n in (r.support, r.new, r.sampled)))
+        (number, str(r.rule), r.pattern, *(None if n < 0 else n for n in (r.support, r.new, r.sampled)))
         for number, r in enumerate(benchmark.rules)
     ]
     built = {"graph": recipe.kg, "patterns": recipe.patterns, "protocol": recipe.protocol} if recipe else {}
@@ -208,7 +191,7 @@ def _from_runs(cells: Sequence[Cell]) -> dict[str, Any]:
         sizes |= {f"N_{split}": len(negatives.splits[split]) for split in ("valid", "test")}
     parts = benchmark_parts(first.benchmark)
     diagnosed = enumerate(_diagnosis(cells).get("rules", ()))
-    rules = [RuleRow(number, rule["rule"], rule.get("pattern")) for number, rule in diagnosed]
+    rules = [(number, rule["rule"], rule.get("pattern"), None, None, None) for number, rule in diagnosed]
     facts = [
         ("negatives", cells[0].method or "none"),
         ("sum of the benchmark", str(first.manifest["request"]["benchmark"]["sha256"])),
@@ -402,21 +385,23 @@ def _results(context: ReportContext, card: Card) -> Grid:
         )
     heads = (*columns("link", "system"), *columns("number", "seeds"), main.column)
     heads += (*columns("share", "paper's AUC", "over best shortcut"), *(figure.column for figure in others))
-    filled = [i for i in range(len(heads)) if i not in (3, 4) or any(row[i] is not None for row in rows)]
-    return Grid(
-        tuple(heads[i] for i in filled),
-        tuple(tuple(row[i] for i in filled) for row in rows),
-        "Mean over seeds, in percent. Over best shortcut: the difference of the balanced accuracies."
-        + (" The paper computes its AUC on decisions: it is the balanced accuracy." if 3 in filled else ""),
-    )
+    caption = "Mean over seeds, in percent. Over best shortcut: the difference of the balanced accuracies."
+    if any(row[3] is not None for row in rows):
+        caption += " The paper computes its AUC on decisions: it is the balanced accuracy."
+    return Grid(*_filled(heads, rows, (3, 4)), caption)
 
 
 def _rules(card: Card) -> Grid | None:
     if not card.rules:
         return None
-    counts = (("support", "support"), ("new", "new conclusions"), ("sampled", "sampled"))
-    filled = [c for c in counts if any(getattr(row, c[0]) is not None for row in card.rules)]
     heads = columns("number", "rule no.") + columns("rule", "rule", "pattern")
-    heads += columns("number", *dict(filled).values())
-    rows = tuple((row.number, row.rule, row.pattern, *(getattr(row, key) for key, _ in filled)) for row in card.rules)
-    return Grid(heads, rows, search=len(rows) > 5)
+    heads += columns("number", "support", "new conclusions", "sampled")
+    return Grid(*_filled(heads, card.rules, (3, 4, 5)), search=len(card.rules) > 5)
+
+
+def _filled(
+    heads: Sequence[Column], rows: Sequence[Sequence[Any]], optional: Sequence[int]
+) -> tuple[tuple[Column, ...], tuple[tuple[Any, ...], ...]]:
+    """Return the columns and rows of a table without those optional columns in which no row has a value."""
+    filled = [i for i in range(len(heads)) if i not in optional or any(row[i] is not None for row in rows)]
+    return tuple(heads[i] for i in filled), tuple(tuple(row[i] for i in filled) for row in rows)

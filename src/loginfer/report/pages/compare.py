@@ -148,14 +148,9 @@ class _Side:
         return self.cell.first
 
     @property
-    def scores(self) -> Scores:
-        """float64[|P| + |N|]: the scores of the test triples, positives first."""
-        return np.concatenate([self.decisions.positive, self.decisions.negative])
-
-    @property
     def relative_ranks(self) -> Scores:
         """float64[|P| + |N|]: the share of the test triples with a lower score; of ties half."""
-        _, rank, ties = np.unique(self.scores, return_inverse=True, return_counts=True)
+        _, rank, ties = np.unique(self.decisions.scores, return_inverse=True, return_counts=True)
         return np.asarray(((np.cumsum(ties) - ties / 2) / max(len(rank), 1))[rank])
 
 
@@ -326,7 +321,7 @@ def _limit(side: _Side) -> float | None:
     thresholds = side.run.thresholds()
     if thresholds is None or thresholds.get("relations"):
         return None
-    return float((side.scores < thresholds["value"]).mean())
+    return float((side.decisions.scores < thresholds["value"]).mean())
 
 
 # -- triples ------------------------------------------------------------------------------------

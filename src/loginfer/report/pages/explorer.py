@@ -127,7 +127,7 @@ def even_indices(total: int, limit: int) -> Ints:
 def _scored(context: ReportContext, cell: Cell, relations: Sequence[str]) -> _ScoredSystem:
     """Read the scores and decisions of a system, of the run with the smallest seed."""
     decisions = decisions_of(cell.first)
-    scores = np.concatenate([decisions.positive, decisions.negative])
+    scores = decisions.scores
     ordered = np.sort(scores)
     middles = np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")
     ranks = (500 * middles) // max(len(scores), 1)
