@@ -20,9 +20,16 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.shortcuts import counts_from
-from loginfer.errors import InputError
 from loginfer.evaluation.breakdown import wilson
-from loginfer.evaluation.predictions import PREDICTIONS, TWIN, Counts, LabelledScores, Scores, stored_twins
+from loginfer.evaluation.predictions import (
+    PREDICTIONS,
+    TWIN,
+    Counts,
+    LabelledScores,
+    Scores,
+    labels_and_scores,
+    stored_twins,
+)
 from loginfer.evaluation.runs import TIMING, Run
 from loginfer.evaluation.thresholds import Calibration, reliability
 from loginfer.report.values import Rows
@@ -258,11 +265,8 @@ def scores_of_test(run: Run) -> LabelledScores:
     with ParquetFile(path, path) as file, parquet_errors(path):
         table = file.read(["split", "label", "score", TWIN])
         test = table.filter(pc.equal(table["split"], pa.scalar("test")))
-        scores = np.asarray(test["score"].to_numpy(), dtype=np.float64)
-        label = np.asarray(test["label"].to_numpy(), dtype=bool)
+        label, scores = labels_and_scores(test, path)
         twins = stored_twins(test)
-    if not np.isfinite(scores).all():
-        raise InputError("column `score` holds something that is no finite number", where=str(path))
     return LabelledScores(scores[label], scores[~label], twins[~label])
 
 
@@ -357,18 +361,14 @@ def _parts(scores: LabelledScores, kinds: Kinds | None) -> dict[str, Scores]:
 def _bars(
     bins: Bins, labels: list[str], kind: str, counts: Counts, sign: int, total: int, weight: str
 ) -> list[tuple[Any, ...]]:
-    ends = [*bins.edges[1:].tolist(), bins.end]
-    if bins.layout == "values":
-        ends = bins.edges.tolist()
-    rows = []
-    for index, (label, start, end, count) in enumerate(
-        zip(labels, bins.edges.tolist(), ends, counts.tolist(), strict=True)
-    ):
-        # Positives have every bin, so that the axis has no gap.
-        if count or kind == POSITIVE:
-            share = round(sign * count / total, 5) if total else 0
-            rows.append((kind, label, index, start, end, count, share, weight))
-    return rows
+    starts = bins.edges.tolist()
+    ends = starts if bins.layout == "values" else [*starts[1:], bins.end]
+    bars = enumerate(zip(labels, starts, ends, counts.tolist(), strict=True))
+    return [
+        (kind, label, index, start, end, count, round(sign * count / total, 5) if total else 0, weight)
+        for index, (label, start, end, count) in bars
+        if count or kind == POSITIVE  # positives have every bin, so that the axis has no gap
+    ]
 
 
 # -- learning curves ----------------------------------------------------------------------------

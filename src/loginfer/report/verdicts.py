@@ -194,10 +194,10 @@ def _rules_text(verdict: CellVerdict) -> str:
 
 def _headline(judged: Sequence[CellVerdict], labels: Mapping[str, str]) -> str:
     """Answer in one sentence; systems stand best first."""
+    if not labels:
+        return "No run decides about triples: nothing to say."
     if not judged:
-        return (
-            "Only the oracle ran, which knows the rules." if labels else "No run decides about triples: nothing to say."
-        )
+        return "Only the oracle ran, which knows the rules."
     if not any(verdict.outcome for verdict in judged):
         return f"{system_title(judged[0].cell)} has the best balanced accuracy; what it learned is not known."
     if len(labels) == 1:

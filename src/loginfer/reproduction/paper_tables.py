@@ -16,15 +16,7 @@ from loginfer.evaluation.metric_table import metric_title
 from loginfer.evaluation.seeds import half_interval
 from loginfer.files import write_text
 from loginfer.report.paper import paper_sizes
-from loginfer.report.tables import (
-    TableEntry,
-    TableValue,
-    best_in_bold,
-    markdown_text,
-    to_csv,
-    to_latex,
-    to_markdown,
-)
+from loginfer.report.tables import TableEntry, TableValue, best_in_bold, markdown_text, to_csv, to_latex, to_markdown
 from loginfer.reproduction.claims.evidence import Answer, answers, mean_fall
 from loginfer.reproduction.claims.paper import EIGHT, Finding, Judgement, findings, mean_of
 from loginfer.reproduction.figures import Figures, PaperFigures, groups_of, read_figures, write_results, write_shortcuts

@@ -94,11 +94,9 @@ def outcome(can: Answer, learned: Outcome) -> tuple[str, str]:
         return "open", "theory is silent"
     if can == "yes":
         return ("agree", "can, and does") if learned == "learned" else ("missed", "can, but does not show it")
-    return (
-        ("disagree", "cannot, yet is above all shortcuts")
-        if learned == "learned"
-        else ("agree", "cannot, and does not")
-    )
+    if learned == "learned":
+        return "disagree", "cannot, yet is above all shortcuts"
+    return "agree", "cannot, and does not"
 
 
 def rule_rows(cells: Sequence[Cell]) -> dict[str, Any]:
@@ -109,18 +107,8 @@ def rule_rows(cells: Sequence[Cell]) -> dict[str, Any]:
             conclusions, negatives = counts["tp"] + counts["fn"], counts["fp"] + counts["tn"]
             if conclusions and negatives:
                 recall, accepted = counts["tp"] / conclusions, counts["fp"] / negatives
-                rows.append(
-                    (
-                        cell.system,
-                        counts["rule"],
-                        facts.rule_label(counts["rule"]),
-                        conclusions,
-                        round(recall, 4),
-                        negatives,
-                        round(accepted, 4),
-                        round(recall - accepted, 4),
-                    )
-                )
+                gap, rule = round(recall - accepted, 4), (counts["rule"], facts.rule_label(counts["rule"]))
+                rows.append((cell.system, *rule, conclusions, round(recall, 4), negatives, round(accepted, 4), gap))
     return loaded_rows("rules-and-near-misses", rows)
 
 

@@ -71,6 +71,11 @@ def verdict_rows(diagnosed: Diagnosed, labels: Mapping[str, str]) -> list[tuple[
     ]
 
 
+def _about(rule: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return a rule, as people read it, and the verdict about it."""
+    return rule["rule"], facts.rule_label(rule["rule"]), rule["verdict"]
+
+
 def rule_rows(diagnosed: Diagnosed, supports: Mapping[str, int] | None) -> dict[str, Any]:
     """Return each rule with each system of a benchmark; `size` is the support, or the conclusions in test.
 
@@ -81,22 +86,11 @@ def rule_rows(diagnosed: Diagnosed, supports: Mapping[str, int] | None) -> dict[
     for cell, diagnosis in diagnosed:
         for rule in diagnosis.get("rules", ()):
             tested = [s["false_positive_rate"] for s in rule["shortcuts"] if s["witnesses"] >= LEAST]
-            worst = max(tested, default=None)
+            worst = facts.rounded(max(tested, default=None), 4)
             size = rule["conclusions"] if supports is None else supports.get(rule["rule"])
-            rows.append(
-                (
-                    cell.system,
-                    rule["rule"],
-                    facts.rule_label(rule["rule"]),
-                    rule["verdict"],
-                    size,
-                    rule["conclusions"],
-                    facts.rounded(rule["recall"], 4),
-                    facts.rounded(worst, 4),
-                    NO_RATE if worst is None else facts.rounded(worst, 4),
-                    None if size is None else max(size, NO_SUPPORT),
-                )
-            )
+            drawn = (NO_RATE if worst is None else worst, None if size is None else max(size, NO_SUPPORT))
+            recall = facts.rounded(rule["recall"], 4)
+            rows.append((cell.system, *_about(rule), size, rule["conclusions"], recall, worst, *drawn))
     return loaded_rows("rule-or-shortcut", rows)
 
 
@@ -105,9 +99,7 @@ def shortcut_rows(diagnosed: Diagnosed) -> dict[str, Any]:
     rows = [
         (
             cell.system,
-            rule["rule"],
-            facts.rule_label(rule["rule"]),
-            rule["verdict"],
+            *_about(rule),
             shortcut["shortcut"],
             facts.rule_label(shortcut["shortcut"]),
             shortcut["kind"],
