@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loginfer.report import vega
 from loginfer.report.facts import ShortcutFigure, classification_figures, rounded, share_text, shortcut_figures
@@ -20,9 +20,25 @@ if TYPE_CHECKING:
     from loginfer.report.facts import ReportContext
 
 
-# Its index in the benchmark's rules, from 0, its text and its pattern; witnesses in K, new conclusions, and how many of
-# these were sampled. None for what is not known.
-RuleRow = tuple[int, str, str | None, int | None, int | None, int | None]
+class RuleRow(NamedTuple):
+    """A rule on a card; None for what is not known.
+
+    Parameters
+    ----------
+    number
+        Its index in the benchmark's rules, from 0.
+    rule, pattern
+        Their texts.
+    support, new, sampled
+        Witnesses in K, new conclusions, and how many of these were sampled.
+    """
+
+    number: int
+    rule: str
+    pattern: str | None
+    support: int | None = None
+    new: int | None = None
+    sampled: int | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +78,7 @@ class Card:
     sizes: Mapping[str, int] = field(default_factory=dict)
     facts: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
-    rules: Sequence[RuleRow] = ()
+    rules: tuple[RuleRow, ...] = ()
     shortcuts: Sequence[ShortcutFigure] = ()
     oracle: float | None = None
     audit: Mapping[str, Any] | None = None
@@ -133,10 +149,10 @@ def _from_folder(cells: Sequence[Cell], benchmark: Benchmark) -> dict[str, Any]:
         negatives = benchmark.negatives[method]
         sizes |= {f"N_{split}": size for split, size in negatives.splits.sizes.items()}
         notes += negatives.notes
-    rules = [
-        (number, str(r.rule), r.pattern, *(None if n < 0 else n for n in (r.support, r.new, r.sampled)))
+    rules = tuple(
+        RuleRow(number, str(r.rule), r.pattern, *(None if n < 0 else n for n in (r.support, r.new, r.sampled)))
         for number, r in enumerate(benchmark.rules)
-    ]
+    )
     built = {"graph": recipe.kg, "patterns": recipe.patterns, "protocol": recipe.protocol} if recipe else {}
     return {**built, "sizes": sizes, "facts": _facts(benchmark, cells[0]), "notes": notes, "rules": rules}
 
@@ -191,7 +207,7 @@ def _from_runs(cells: Sequence[Cell]) -> dict[str, Any]:
         sizes |= {f"N_{split}": len(negatives.splits[split]) for split in ("valid", "test")}
     parts = benchmark_parts(first.benchmark)
     diagnosed = enumerate(_diagnosis(cells).get("rules", ()))
-    rules = [(number, rule["rule"], rule.get("pattern"), None, None, None) for number, rule in diagnosed]
+    rules = tuple(RuleRow(number, rule["rule"], rule.get("pattern")) for number, rule in diagnosed)
     facts = [
         ("negatives", cells[0].method or "none"),
         ("sum of the benchmark", str(first.manifest["request"]["benchmark"]["sha256"])),
