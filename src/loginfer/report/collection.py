@@ -269,15 +269,23 @@ def _manifests(paths: Sequence[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
         if not path.is_dir():
             raise InputError(f"`{path}` is a file, not a folder of runs", hint="give the folder it is in")
         for folder, subfolders, files in os.walk(path, followlinks=True):
-            has_manifest = "manifest.json" in files
-            # Runs and benchmarks do not contain each other.
-            subfolders[:] = [] if has_manifest else sorted(name for name in subfolders if not name.startswith("."))
-            for name in ["manifest.json"] if has_manifest else sorted(name for name in files if name.endswith(".json")):
-                file, place = Path(folder) / name, Path(folder) if has_manifest else Path(folder) / name
-                if place.resolve() not in seen:
-                    seen.add(place.resolve())
-                    value = read_document(file, Any, what="run or benchmark", hint="remove it, or get it again")
-                    yield place, value if isinstance(value, dict) else {}
+            subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
+            current = Path(folder)
+            if "manifest.json" not in files:
+                for name in sorted(name for name in files if name.endswith(".json")):
+                    if (current / name).resolve() not in seen:
+                        seen.add((current / name).resolve())
+                        yield current / name, _json(current / name)
+                continue
+            subfolders.clear()  # runs and benchmarks do not contain each other
+            if current.resolve() not in seen:
+                seen.add(current.resolve())
+                yield current, _json(current / "manifest.json")
+
+
+def _json(path: Path) -> dict[str, Any]:
+    manifest = read_document(path, Any, what="run or benchmark", hint="remove it, or get it again")
+    return manifest if isinstance(manifest, dict) else {}
 
 
 # -- cells --------------------------------------------------------------------------------------
