@@ -19,8 +19,11 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from loginfer.errors import InputError, UnknownNameError
 
-# Words for yes and no on the command line.
-_YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+# Words for values on the command line.
+_NAMED: dict[Any, dict[str, Any]] = {
+    bool: dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False),
+    type(None): {"none": None},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,19 +218,15 @@ def kinds(type_: Any) -> list[Any]:
 
 
 def _parse(kind: Any, text: str) -> Any:
-    if kind is bool:
-        if text.casefold() in _YES + _NO:
-            return text.casefold() in _YES
-        raise ValueError
-    if kind is type(None):
-        if text.casefold() == "none":
-            return None
-        raise ValueError
+    """Read a text as a value of one type; a `ValueError` if it is none."""
     if kind in (int, float):
         return kind(text)
     if get_origin(kind) is Literal:
-        matching = [name for name in get_args(kind) if str(name).casefold() == text.casefold()]
-        if not matching:
-            raise ValueError
-        return matching[0]
-    return text
+        names: dict[str, Any] = {str(name).casefold(): name for name in get_args(kind)}
+    elif kind in _NAMED:
+        names = _NAMED[kind]
+    else:
+        return text
+    if text.casefold() not in names:
+        raise ValueError
+    return names[text.casefold()]

@@ -229,8 +229,8 @@ def _patterns(names: Iterable[str]) -> tuple[str, ...]:
 
 def _changed_options(options: ReadOptions) -> dict[str, Any]:
     """Return the options that are not the defaults of a command."""
-    changed = {option.name: getattr(options, option.name) for option in fields(options)}
-    changed = {o.name: changed[o.name] for o in fields(options) if changed[o.name] != o.default}
+    values = {option.name: getattr(options, option.name) for option in fields(options)}
+    changed = {option.name: values[option.name] for option in fields(options) if values[option.name] != option.default}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in changed.items()}
 
 

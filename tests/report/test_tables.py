@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from loginfer.errors import UnknownNameError
+from loginfer.evaluation.seeds import half_interval
 from loginfer.report.collection import Cell, Collection, collect
 from loginfer.report.tables import (
     TableEntry,
     TableValue,
     best_in_bold,
-    half_interval,
     printed_title,
     result_table,
     to_csv,

@@ -122,7 +122,7 @@ def _audit_line(answer: Audit) -> str:
     """Return verdict, numbers of errors and warnings, the oracle at its worst, and the best shortcut by method."""
     from loginfer.benchmark.learned_shortcut import LEARNED
 
-    numbers = [sum(finding.severity == kind for finding in answer.findings) for kind in ("error", "warning")]
+    errors, warnings = _severe(answer)
     oracle = [value for value in answer.accuracies().get("oracle", ()) if value is not None]
     # The learned shortcut, as everywhere; where it could not be fitted, the best of the others.
     accuracies = {
@@ -134,7 +134,13 @@ def _audit_line(answer: Audit) -> str:
     texts = [f"{method} {_percent(accuracy)}" for method, accuracy in best.items()]
     verdict = "ok" if answer.ok else "not ok"
     share = _percent(min(oracle)) if oracle else "-"
-    return f"{verdict:<7}  {numbers[0]:>6}  {numbers[1]:>8}  {share:>7}  {', '.join(texts) or '-'}"
+    return f"{verdict:<7}  {errors:>6}  {warnings:>8}  {share:>7}  {', '.join(texts) or '-'}"
+
+
+def _severe(answer: Audit) -> tuple[int, int]:
+    """Return the numbers of errors and warnings."""
+    severities = [finding.severity for finding in answer.findings]
+    return severities.count("error"), severities.count("warning")
 
 
 def _print_findings(answer: Audit, details: bool) -> None:
@@ -147,8 +153,7 @@ def _print_findings(answer: Audit, details: bool) -> None:
         lines.append(f"{'skipped':<8} {', '.join(checks)}: {reason}")
     for line in common.sentences(lines):
         say(line, indent=9)
-    errors = sum(finding.severity == "error" for finding in answer.findings)
-    warnings = sum(finding.severity == "warning" for finding in answer.findings)
+    errors, warnings = _severe(answer)
     verdict = "ok" if answer.ok else "not ok"
     say(
         f"{answer.name}: {verdict}; {counted(len(answer.passed), 'check')} passed, {counted(errors, 'error')}, "

@@ -246,23 +246,13 @@ def list_suite(only: OnlyOption = None, json: common.JsonOption = False) -> None
 
     entries = select(only or ())
     if json:
-        print_json(
-            [
-                {
-                    "name": entry.name,
-                    "kg": entry.group.kg,
-                    "pattern": entry.group.pattern,
-                    "rules": entry.group.rules,
-                    "k1": entry.group.k1,
-                    "k2": entry.group.k2,
-                    "negatives": entry.method,
-                    **({"match": list(entry.match)} if entry.match else {}),
-                    "in_paper": entry.in_paper,
-                    "paper": dict(entry.group.paper),
-                }
-                for entry in entries
-            ]
-        )
+        answer = []
+        for entry in entries:
+            about = {key: getattr(entry.group, key) for key in ("kg", "pattern", "rules", "k1", "k2")}
+            match = {"match": list(entry.match)} if entry.match else {}
+            printed = {"in_paper": entry.in_paper, "paper": dict(entry.group.paper)}
+            answer.append({"name": entry.name, **about, "negatives": entry.method, **match, **printed})
+        print_json(answer)
         return
     numbers = ("k1", "k2", "train", "valid", "test")
     rows = []

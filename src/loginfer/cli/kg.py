@@ -7,23 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from loginfer.cli import common
 from loginfer.cli.commands import CommandGroup
-from loginfer.cli.common import (
-    ForceOption,
-    FullNamesOption,
-    GraphArgument,
-    JsonOption,
-    ShownNames,
-    counted,
-    folder_of,
-    gather_reading,
-    note,
-    open_kg,
-    print_json,
-    print_table,
-    progress_bar,
-    say,
-)
 from loginfer.errors import UnknownNameError
 from loginfer.kg.formats.base import ReadOptions
 
@@ -31,7 +16,7 @@ app = CommandGroup(help="Knowledge graphs: list, show, convert, fetch, generate.
 
 
 @app.command("list", epilog="Example:  loginfer kg list")
-def list_graphs(json: JsonOption = False) -> None:
+def list_graphs(json: common.JsonOption = False) -> None:
     """List the graphs that have a name, and the formats that can be read."""
     from loginfer.kg import catalogue
     from loginfer.kg.formats.base import formats
@@ -42,30 +27,32 @@ def list_graphs(json: JsonOption = False) -> None:
         keys = ("name", "description", "triples", "generated", "citation", "licence", "address")
         about = [{key: getattr(entry, key) for key in keys} for entry in entries]
         graphs = [row | {"path": path and str(path)} for row, path in zip(about, paths.values(), strict=True)]
-        print_json({"graphs": graphs, "formats": [{"name": f.name, "endings": list(f.endings)} for f in formats()]})
+        common.print_json(
+            {"graphs": graphs, "formats": [{"name": f.name, "endings": list(f.endings)} for f in formats()]}
+        )
         return
     states = ["generated" if e.generated else "here" if paths[e.name] else "to fetch" for e in entries]
     rows = [(e.name, f"{e.triples:,}", state, e.description) for e, state in zip(entries, states, strict=True)]
-    print_table(("name", "triples", "", "what"), rows, numbers=("triples",))
-    print_table(("format", "endings", "what"), [(f.name, " ".join(f.endings), f.description) for f in formats()])
+    common.print_table(("name", "triples", "", "what"), rows, numbers=("triples",))
+    common.print_table(("format", "endings", "what"), [(f.name, " ".join(f.endings), f.description) for f in formats()])
 
 
 @app.command(epilog="Example:  loginfer kg show wn18rr --json")
-@gather_reading
+@common.gather_reading
 def show(
     *,
-    kg: GraphArgument,
+    kg: common.GraphArgument,
     top: Annotated[int, typer.Option("--top", "-t", help="How many relations and types to list.", min=0)] = 10,
     reading: ReadOptions,
-    full_names: FullNamesOption = False,
-    json: JsonOption = False,
+    full_names: common.FullNamesOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Show what is in a graph: triples, constants, relations, types."""
     import numpy as np
 
     from loginfer.kg import catalogue
 
-    loaded = open_kg(kg, reading)
+    loaded = common.open_kg(kg, reading)
     graph, report = loaded.graph, loaded.report
     sizes = np.bincount(graph.triples[:, 1], minlength=len(graph.relations))
     loops = int((graph.triples[:, 0] == graph.triples[:, 2]).sum())
@@ -90,20 +77,20 @@ def show(
     }
     entry = catalogue.find(kg) if catalogue.is_named(kg) and not Path(kg).exists() else None
     if json:
-        print_json({"name": kg, **facts, "relation_sizes": dict(relations), "type_sizes": dict(types)})
+        common.print_json({"name": kg, **facts, "relation_sizes": dict(relations), "type_sizes": dict(types)})
         return
-    names = ShownNames(graph)
+    names = common.ShownNames(graph)
     texts = [f"{value:,}" if isinstance(value, int) else names[value] if value else "none" for value in facts.values()]
     summary = [(key.replace("_", " "), text) for key, text in zip(facts, texts, strict=True)]
-    print_table(("", kg), summary, numbers=(kg,))
+    common.print_table(("", kg), summary, numbers=(kg,))
     for kind, sizes_by_name in (("relation", relations), ("type", types)):
         rows = [(names[name], f"{size:,}") for name, size in sizes_by_name[:top]]
         if len(sizes_by_name) > top:
             rows.append((f"… and {len(sizes_by_name) - top} more", ""))
         if top and sizes_by_name:
-            print_table((kind, "triples"), rows, numbers=("triples",))
+            common.print_table((kind, "triples"), rows, numbers=("triples",))
     if entry is not None:
-        say(f"{entry.description}\ncite: {entry.citation}\nlicence: {entry.licence}")
+        common.say(f"{entry.description}\ncite: {entry.citation}\nlicence: {entry.licence}")
 
 
 def _largest(row: tuple[str, int]) -> tuple[int, str]:
@@ -111,49 +98,49 @@ def _largest(row: tuple[str, int]) -> tuple[int, str]:
 
 
 @app.command(epilog="Example:  loginfer kg convert fb15k-237 fb.parquet")
-@gather_reading
+@common.gather_reading
 def convert(
     *,
-    kg: GraphArgument,
+    kg: common.GraphArgument,
     out: Annotated[Path, typer.Argument(help="Where to write; the ending decides the format.")],
     to: Annotated[str | None, typer.Option("--to", help="Format to write, if not by ending.")] = None,
     reading: ReadOptions,
-    force: ForceOption = False,
-    json: JsonOption = False,
+    force: common.ForceOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Write a graph in another format."""
     from loginfer.kg.load import check_output, write_graph
 
     check_output(out, format=to, force=force)
-    loaded = open_kg(kg, reading)
+    loaded = common.open_kg(kg, reading)
     write_graph(loaded.graph, out, format=to, force=force)
     if json:
-        print_json({"out": str(out), "triples": len(loaded.graph)})
+        common.print_json({"out": str(out), "triples": len(loaded.graph)})
     else:
-        note(f"{counted(len(loaded.graph), 'triple')} written to {out}")
+        common.note(f"{common.counted(len(loaded.graph), 'triple')} written to {out}")
 
 
 @app.command(epilog="Example:  loginfer kg fetch wn18rr")
 def fetch(
     name: Annotated[str, typer.Argument(help="A graph of `loginfer kg list`.")],
-    force: ForceOption = False,
-    json: JsonOption = False,
+    force: common.ForceOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Download a graph of the catalogue into your cache and check it."""
     from loginfer.kg import catalogue
 
     entry = catalogue.find(name)
     if entry.generated:
-        note(f"`{entry.name}` is generated when it is used; there is nothing to download")
+        common.note(f"`{entry.name}` is generated when it is used; there is nothing to download")
         if json:
-            print_json({"name": entry.name, "path": None, "sha256": None})
+            common.print_json({"name": entry.name, "path": None, "sha256": None})
         return
-    with progress_bar() as progress:
+    with common.progress_bar() as progress:
         path = catalogue.fetch(entry.name, force=force, progress=progress)
     if json:
-        print_json({"name": entry.name, "path": str(path), "sha256": entry.sha256})
+        common.print_json({"name": entry.name, "path": str(path), "sha256": entry.sha256})
     else:
-        note(f"{entry.name} is at {folder_of(path)}, checksum verified")
+        common.note(f"{entry.name} is at {common.folder_of(path)}, checksum verified")
 
 
 @app.command(epilog="Example:  loginfer kg generate lubm --universities 2 --start 0 --seed 0 --out lubm.nt")
@@ -163,8 +150,8 @@ def generate(
     universities: Annotated[int, typer.Option(help="Number of universities.", min=1)] = 1,
     start: Annotated[int, typer.Option(help="Index of the first university.", min=0)] = 0,
     seed: Annotated[int, typer.Option(help="Seed of the generator.", min=0, max=2**31 - 1)] = 0,
-    force: ForceOption = False,
-    json: JsonOption = False,
+    force: common.ForceOption = False,
+    json: common.JsonOption = False,
 ) -> None:
     """Generate a graph: LUBM, triple for triple what its original generator (UBA 1.7) makes."""
     if what.casefold() != "lubm":
@@ -173,7 +160,7 @@ def generate(
     from loginfer.kg.load import check_output, write_graph
 
     check_output(out, force=force)
-    with progress_bar() as progress:
+    with common.progress_bar() as progress:
         if out.name.casefold().endswith((".nt", ".nt.gz", ".nt.zst")):
             # One department at a time, so that any number of universities fits into memory.
             counts = lubm.write_lubm(out, universities, start, seed, force=force, progress=progress)
@@ -183,6 +170,6 @@ def generate(
             write_graph(graph, out, force=force)
             triples = len(graph)
     if json:
-        print_json({"out": str(out), "triples": triples})
+        common.print_json({"out": str(out), "triples": triples})
     else:
-        note(f"{triples:,} triples written to {out}")
+        common.note(f"{triples:,} triples written to {out}")

@@ -382,16 +382,9 @@ def _as_json(listing: Listing, rows: npt.NDArray[Any], top: int) -> dict[str, An
     entries = []
     for row in rows[:top].tolist():
         rule = listing.rule(row)
-        entries.append(
-            {
-                "predictions": rule.predictions,
-                "correct": rule.correct,
-                "confidence": rule.confidence,
-                "length": int(listing.length[row]),
-                "rule": str(rule),
-                "line": int(listing.line[row]),
-            }
-        )
+        measures = {name: getattr(rule, name) for name in _MEASURES}
+        place = {"length": int(listing.length[row]), "rule": str(rule), "line": int(listing.line[row])}
+        entries.append(measures | place)
     return {
         "file": listing.path,
         "dialect": listing.dialect,
@@ -408,17 +401,18 @@ def _as_json(listing: Listing, rows: npt.NDArray[Any], top: int) -> dict[str, An
 def print_rules(rules: list[ScoredRule | ZeroRule], names: ShownNames | None = None, *, fold: bool = True) -> None:
     """Print a table of rules with what is known of them; what is for other programs is aligned, but not folded."""
 
-    def cells(rule: ScoredRule | ZeroRule) -> list[str]:
-        measures = (rule.predictions, ","), (rule.correct, ","), (rule.confidence, ".4f")
-        return ["" if value is None else format(value, form) for value, form in measures]
+    def text(rule: ScoredRule | ZeroRule, measure: str) -> str:
+        value = getattr(rule, measure)
+        return "" if value is None else format(value, _MEASURES[measure])
 
-    columns = list(zip(*map(cells, rules), strict=True))
-    known = {name: column for name, column in zip(_MEASURES, columns, strict=False) if any(column)}
+    columns = {measure: [text(rule, measure) for rule in rules] for measure in _MEASURES}
+    known = {measure: column for measure, column in columns.items() if any(column)}
     rows = list(zip(*known.values(), common.rule_texts(rules, names), strict=True))
-    print_table((*known, "rule"), rows, numbers=_MEASURES, fold=fold)
+    print_table((*known, "rule"), rows, numbers=tuple(_MEASURES), fold=fold)
 
 
-_MEASURES = ("predictions", "correct", "confidence")
+# What is known of a rule, and how it is written.
+_MEASURES = {"predictions": ",", "correct": ",", "confidence": ".4f"}
 
 
 @app.command(epilog="Example:  loginfer rules analyse LogInfer-FB-trian-qg --rules rules.tsv --json")

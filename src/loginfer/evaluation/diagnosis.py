@@ -253,11 +253,9 @@ class Diagnosis:
                 sentences.append(_example(min(alike, key=lambda rule: len(rule.rule))))  # names may be long
         sentences += [text for text in (self._best_sentence(), self._baseline_sentence()) if text]
         if self.derivable:
-            sentences.append(
-                f"{self.derivable:,} negative{_s(self.derivable)} of test "
-                f"follow{'' if self.derivable > 1 else 's'} from the rules and "
-                f"{'were' if self.derivable > 1 else 'was'} left out"
-            )
+            verbs = ("follow", "were") if self.derivable > 1 else ("follows", "was")
+            negatives = f"{self.derivable:,} negative{_s(self.derivable)} of test"
+            sentences.append(f"{negatives} {verbs[0]} from the rules and {verbs[1]} left out")
         return [*sentences, *self.notes]
 
     def _verdict_sentence(self) -> str:

@@ -39,6 +39,8 @@ from loginfer.evaluation.thresholds import Criterion
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.systems.interface import CandidateScorer, Scorer, choose_method
 
+_LABELS = ("positive", "negative")
+
 
 class Evaluator:
     """From scores to metrics, without anything else that an evaluation does.
@@ -100,11 +102,8 @@ class Evaluator:
             A function from int32[n, 3] to n numbers, or an object with such a method `score`.
         """
         predictions = predict(_as_scorer(score), self.benchmark, self.negatives)
-        return {
-            f"{split}_{label[:3]}": getattr(getattr(predictions, split), label)
-            for split in ("valid", "test")
-            for label in ("positive", "negative")
-        }
+        sets = {"valid": predictions.valid, "test": predictions.test}
+        return {f"{split}_{label[:3]}": getattr(scores, label) for split, scores in sets.items() for label in _LABELS}
 
     def eval(
         self, scores: Mapping[str, Any], *, score: Scorer | Callable[[Triples], Any] | None = None
@@ -174,25 +173,14 @@ class Evaluator:
     @property
     def expected_input_format(self) -> str:
         """What `eval` takes, in words."""
-        about = {
-            "valid_pos": "P_valid",
-            "valid_neg": f"N_valid of {self.negatives}",
-            "test_pos": "P_test",
-            "test_neg": f"N_test of {self.negatives}",
-        }
-        lines = [
-            f"    {key!r}: one finite number for each of the {len(triples):,} triples of {about[key]}"
-            for key, triples in self.triples().items()
-            if len(triples)
-        ]
-        return "\n".join(
-            [
-                f"Evaluator.eval for {self.benchmark.name} takes a dictionary with the keys",
-                *lines,
-                "Values: numpy arrays, torch tensors or lists of shape (n,); higher means more likely.",
-                "Order: that of the rows of Evaluator.triples().",
-            ]
-        )
+        lines = [f"Evaluator.eval for {self.benchmark.name} takes a dictionary with the keys"]
+        for key, triples in self.triples().items():
+            split, label = key.split("_")
+            which = f"P_{split}" if label == "pos" else f"N_{split} of {self.negatives}"
+            if len(triples):
+                lines.append(f"    {key!r}: one finite number for each of the {len(triples):,} triples of {which}")
+        lines.append("Values: numpy arrays, torch tensors or lists of shape (n,); higher means more likely.")
+        return "\n".join([*lines, "Order: that of the rows of Evaluator.triples()."])
 
     @property
     def expected_output_format(self) -> str:

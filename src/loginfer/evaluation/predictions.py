@@ -336,11 +336,7 @@ def read_labelled(path: Path, method: str | None, type_predicate: str | None) ->
     relations = Vocabulary.of(predicates + ([type_predicate] if type_predicate else []))
     triples: Triples = np.stack([*map(ids_of, columns, (entities, relations, entities))], axis=1)
     split = _words(table.column("split"))
-    label = np.asarray(table.column("label").to_numpy(), dtype=bool)
-    score = np.asarray(table.column("score").to_numpy(), dtype=np.float64)
-    if not np.isfinite(score).all():
-        raise InputError("column `score` holds something that is no finite number", where=str(path))
-
+    label, score = labels_and_scores(table, path)
     rows = {(s, p): np.flatnonzero((split == s) & (label == p)) for s in SCORED for p in (True, False)}
     graph = KnowledgeGraph(entities, relations, triples[:0], type_predicate=type_predicate or "")
     if method is None and any(len(rows[s, False]) for s in SCORED):
@@ -353,6 +349,14 @@ def read_labelled(path: Path, method: str | None, type_predicate: str | None) ->
     twin = stored_twins(table)
     scores = (LabelledScores(score[rows[s, True]], score[rows[s, False]], twin[rows[s, False]]) for s in SCORED)
     return Benchmark("", graph, positives, negatives), Predictions(method, *scores)
+
+
+def labels_and_scores(table: Any, path: Path) -> tuple[npt.NDArray[np.bool_], Scores]:
+    """Return bool[n] and float64[n]: which triples of predictions are positives, and the scores of all."""
+    scores = np.asarray(table.column("score").to_numpy(), dtype=np.float64)
+    if not np.isfinite(scores).all():
+        raise InputError("column `score` holds something that is no finite number", where=str(path))
+    return np.asarray(table.column("label").to_numpy(), dtype=bool), scores
 
 
 def stored_twins(table: Any) -> Twins:

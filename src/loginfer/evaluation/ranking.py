@@ -299,18 +299,15 @@ def _count(blocks: BlockScorer, graph: KnowledgeGraph, group: QueryGroup, counts
         part = group.part(query_slice)
         triple_slice = slice(int(group.starts[query_slice.start]), int(group.starts[query_slice.stop]))
         part_counts = counts[:, :, triple_slice].copy()
-        if columns >= len(group.candidates):
-            # All in one block, so that ties are equal bit by bit.
-            scores = blocks.scores(part.queries, part.position, part.candidates)
-            own_scores = scores[part.rows, part.own_columns]
-            _check_own_scores(graph, part, own_scores)
-            _compare(graph, part, scores, slice(0, len(part.candidates)), own_scores, part_counts)
-        else:
-            own_scores = _own_scores(blocks, part, columns)
-            _check_own_scores(graph, part, own_scores)
-            for candidates in slices(len(part.candidates), columns):
-                scores = blocks.scores(part.queries, part.position, part.candidates[candidates])
-                _compare(graph, part, scores, candidates, own_scores, part_counts)
+        # All in one block where that is possible, so that ties are equal bit by bit.
+        whole = blocks.scores(part.queries, part.position, part.candidates) if columns >= len(part.candidates) else None
+        own_scores = _own_scores(blocks, part, columns) if whole is None else whole[part.rows, part.own_columns]
+        if np.isnan(own_scores).any():
+            first = int(np.isnan(own_scores).argmax())
+            raise no_number(graph, part.triple(part.rows[first], part.candidates[part.own_columns[first]]))
+        for candidates in slices(len(part.candidates), columns):
+            scores = blocks.scores(part.queries, part.position, part.candidates[candidates]) if whole is None else whole
+            _compare(graph, part, scores, candidates, own_scores, part_counts)
         counts[:, :, triple_slice] = part_counts
         yield len(part.queries)
 
@@ -325,12 +322,6 @@ def _own_scores(blocks: BlockScorer, part: QueryGroup, columns: int) -> BlockSco
         own_scores = own_scores.astype(scores.dtype, copy=False)
         own_scores[in_slice] = scores[part.rows[in_slice], index[in_slice] - value_slice.start]
     return own_scores
-
-
-def _check_own_scores(graph: KnowledgeGraph, part: QueryGroup, own_scores: BlockScores) -> None:
-    if np.isnan(own_scores).any():
-        first = int(np.isnan(own_scores).argmax())
-        raise no_number(graph, part.triple(part.rows[first], part.candidates[part.own_columns[first]]))
 
 
 def _compare(

@@ -354,17 +354,9 @@ def _score_table(path: Path, columns: dict[str, Any], content: bytes | None = No
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
             raise InputError(f"column `{name}` holds {kind}, expected names", where=str(path))
         # Chunks that are encoded one by one would have dictionaries of their own.
-        names.append(_combined(column.cast(pa.large_string())).dictionary_encode())
-    return ScoreTable(path, names, *_numbers(columns["score"]), _combined(columns["score"]), content, header)
-
-
-def _combined(column: Any) -> Any:
-    import pyarrow as pa
-
-    column = column.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        return column.chunk(0) if column.num_chunks else pa.array([], column.type)
-    return column
+        names.append(column.cast(pa.large_string()).combine_chunks().dictionary_encode())
+    scores = columns["score"]
+    return ScoreTable(path, names, *_numbers(scores), scores.combine_chunks(), content, header)
 
 
 def _numbers(column: Any) -> tuple[Scores, npt.NDArray[np.bool_]]:

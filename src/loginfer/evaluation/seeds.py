@@ -249,14 +249,21 @@ def _deviation(values: Sequence[float]) -> float | None:
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
-def _interval(values: Sequence[float]) -> list[float] | None:
-    """Return where the mean lies with 95 % probability (Student's t)."""
+def half_interval(values: Sequence[float]) -> float | None:
+    """Return half the width of the interval of a mean (Student's t); None for fewer than two values."""
     from scipy.special import stdtrit
 
     deviation = _deviation(values)
     if deviation is None:
         return None
-    half = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)) * deviation / math.sqrt(len(values))
+    return float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)) * deviation / math.sqrt(len(values))
+
+
+def _interval(values: Sequence[float]) -> list[float] | None:
+    """Return where the mean lies with 95 % probability."""
+    half = half_interval(values)
+    if half is None:
+        return None
     low, high = _mean(values) - half, _mean(values) + half
     if all(0 <= value <= 1 for value in values):  # a share of something, and so is its mean
         low, high = max(low, 0.0), min(high, 1.0)

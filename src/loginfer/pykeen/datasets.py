@@ -258,7 +258,4 @@ class LogInferInductive(InductiveDataset):
             "Inductive Inference": self.inductive_inference,
             "Inductive Testing": self.inductive_testing,
         }
-        return [
-            (label, factory.num_entities, factory.num_relations, factory.num_triples)
-            for label, factory in factories.items()
-        ]
+        return [(name, f.num_entities, f.num_relations, f.num_triples) for name, f in factories.items()]

@@ -196,6 +196,11 @@ class Collection:
         """Return the runs of one system on one benchmark, if there are any."""
         return self._by_names.get((system, benchmark))
 
+    def systems_of(self, cells: Iterable[Cell]) -> list[str]:
+        """Return the systems of some cells, in the order of all systems."""
+        present = {cell.system for cell in cells}
+        return [system for system in self.systems if system in present]
+
     def of_system(self, system: str) -> list[Cell]:
         """Return all cells of a system."""
         return [cell for cell in self.cells if cell.system == system]
@@ -352,20 +357,15 @@ def _system_labels(runs: Sequence[Run]) -> list[str]:
     settings: dict[str, dict[tuple[str, str, str | None], set[str]]] = {}
     for run in runs:
         key = (run.benchmark, _sum(run), run.method)
-        settings.setdefault(run.system, {}).setdefault(key, set()).add(_settings_text(run))
-    several = {
-        system for system, by_benchmark in settings.items() if any(len(texts) > 1 for texts in by_benchmark.values())
-    }
+        text = json.dumps(run.manifest["request"]["settings"], sort_keys=True)
+        settings.setdefault(run.system, {}).setdefault(key, set()).add(text)
+    several = {system for system, texts in settings.items() if any(len(alike) > 1 for alike in texts.values())}
     return [_label(run, runs) if run.system in several else run.system for run in runs]
 
 
 def _label(run: Run, runs: Sequence[Run]) -> str:
     settings = [other.manifest["request"]["settings"] for other in runs if other.system == run.system]
     return f"{run.system}{_differing(run.manifest['request']['settings'], settings)}"
-
-
-def _settings_text(run: Run) -> str:
-    return json.dumps(run.manifest["request"]["settings"], sort_keys=True)
 
 
 def _sum(run: Run) -> str:

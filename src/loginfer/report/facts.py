@@ -6,9 +6,10 @@ import hashlib
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache, wraps
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from loginfer.benchmark.learned_shortcut import LEARNED, shortcut_results
 from loginfer.benchmark.negatives.methods import method_or_unknown, method_phrases
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 
 Cached = TypeVar("Cached")
+Names = ParamSpec("Names")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,6 @@ class ReportContext:
     tell: Callable[[str], None] = lambda message: None
 
     def __post_init__(self) -> None:
-        self._audits: dict[str, dict[str, Any] | None] = {}
         self._cache: dict[Hashable, Any] = {}
         self._slugs = _slugs([*self.collection.systems, *self.collection.benchmark_names])
 
@@ -82,17 +83,19 @@ class ReportContext:
 
     def audit(self, name: str) -> dict[str, Any] | None:
         """Return the audit of a benchmark, as `loginfer audit --json` prints it; None if there is none."""
-        if name not in self._audits:
-            folder = self.collection.benchmarks.get(name) if self.options.audits else None
-            by_folder = {self.collection.benchmarks.get(other): a for other, a in self._audits.items() if a}
-            if folder is None or folder in by_folder:
-                self._audits[name] = by_folder.get(folder)
-            else:
-                from loginfer.benchmark.auditing.audit import audit, saved_audit
+        folder = self.collection.benchmarks.get(name) if self.options.audits else None
+        return None if folder is None else self.once(("audit", folder), lambda: self._audit(name, folder))
 
-                self.tell(f"audit of {name}")
-                self._audits[name] = saved_audit(folder) or audit(folder).as_dict()
-        return self._audits[name]
+    def _audit(self, name: str, folder: Path) -> dict[str, Any]:
+        from loginfer.benchmark.auditing.audit import audit, saved_audit
+
+        self.tell(f"audit of {name}")
+        return saved_audit(folder) or audit(folder).as_dict()
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Short names of the benchmarks."""
+        return benchmark_labels(self.collection.benchmark_names)
 
     def once(self, key: Hashable, make: Callable[[], Cached]) -> Cached:
         """Return what was made under this key before; make it the first time."""
@@ -111,6 +114,16 @@ class ReportContext:
     def data_file(self, kind: str, *names: str) -> str:
         """Return the path of a file of data about systems and benchmarks."""
         return f"data/{kind}/{'-on-'.join(self._slugs.get(name) or slug(name) for name in names)}.js"
+
+
+def once_per_report(make: Callable[Concatenate[ReportContext, Names], Cached]) -> Callable[..., Cached]:
+    """Let a function of a report and names compute what it returns only once for each."""
+
+    @wraps(make)
+    def kept(context: ReportContext, *names: Names.args, **no_more: Names.kwargs) -> Cached:
+        return context.once((make, names), lambda: make(context, *names, **no_more))
+
+    return kept
 
 
 def slug(name: str) -> str:
@@ -148,12 +161,9 @@ class BenchmarkFacts:
     supports: Mapping[str, int] | None = None
 
 
-def benchmark_facts(context: ReportContext, benchmark: str) -> BenchmarkFacts:
-    """Return what is known of a benchmark; its folder is read at most once for this."""
-    return context.once(("facts", benchmark), lambda: _facts(context, benchmark))
-
-
-def _facts(context: ReportContext, name: str) -> BenchmarkFacts:
+@once_per_report
+def benchmark_facts(context: ReportContext, name: str) -> BenchmarkFacts:
+    """Return what is known of a benchmark."""
     from loginfer.evaluation.breakdown import negative_kinds
 
     benchmark = context.benchmark(name)
@@ -365,21 +375,19 @@ class ShortcutFigure:
         return "" if self.interval is None else " to ".join(map(share_text, self.interval))
 
 
-def shortcut_figures(context: ReportContext, benchmark: str) -> list[ShortcutFigure]:
+@once_per_report
+def shortcut_figures(context: ReportContext, name: str) -> list[ShortcutFigure]:
     """Return what shortcuts reach on a benchmark: the learned one first, then the best; empty if not known.
 
     From the audit, from a run's diagnosis, or measured now; runs of earlier versions say less, and come last.
     """
-    return context.once(("shortcuts", benchmark), lambda: _shortcut_figures(context, benchmark))
-
-
-def _shortcut_figures(context: ReportContext, name: str) -> list[ShortcutFigure]:
     cells, benchmark = context.collection.of_benchmark(name), context.benchmark(name)
     method = cells[0].method
     audited = (context.audit(name) or {}).get("shortcuts", {}).get(method, {})
     diagnoses = (diagnosis_of(cell).get("baselines") for cell in cells)
     diagnosed: Mapping[str, Mapping[str, Any]] = next(filter(None, diagnoses), {})
-    rows: Mapping[str, Mapping[str, Any]] = next(filter(_has_intervals, (audited, diagnosed)), {})
+    measured = [rows for rows in (audited, diagnosed) if any("interval" in row for row in rows.values())]
+    rows: Mapping[str, Mapping[str, Any]] = measured[0] if measured else {}
     if not rows and benchmark is not None and method is not None and method in benchmark.negatives:
         context.tell(f"shortcuts on {name}")
         rows = {shortcut: result.as_dict() for shortcut, result in shortcut_results(benchmark, method).items()}
@@ -390,7 +398,3 @@ def _shortcut_figures(context: ReportContext, name: str) -> list[ShortcutFigure]
             features = tuple(row.get("features", ()))[:3]
             figures.append(ShortcutFigure(shortcut, value, None if interval is None else tuple(interval), features))
     return sorted(figures, key=lambda figure: (figure.name != LEARNED, -figure.value, figure.name))
-
-
-def _has_intervals(rows: Mapping[str, Mapping[str, Any]]) -> bool:
-    return any("interval" in row for row in rows.values())

@@ -15,29 +15,10 @@ from typing import Literal, cast, get_args
 
 from loginfer.files import shipped
 
-# Our names of the nine systems of the paper, and its own, in its order.
-SYSTEMS: Mapping[str, str] = {
-    "simpbl": "SimpBL",
-    "transe": "TransE",
-    "rotate": "RotatE",
-    "complex": "ComplEx",
-    "distmult": "DistMult",
-    "boxe": "BoxE",
-    "r-gcn": "R-GCN",
-    "anyburl": "AnyBURL",
-    "rulen": "RuleN",
-}
-
-# Our names of its metrics. Its "AUC" is computed on hard decisions, which makes it the balanced accuracy; its
-# MRR cannot come from its own definition of ranking, and is compared with the filtered protocol.
-METRICS: Mapping[str, str] = {
-    "balanced_accuracy": "AUC",
-    "f1": "F1",
-    "precision": "Precision",
-    "recall": "Recall",
-    "r_mrr": "R-MRR",
-    "c_mrr": "C-MRR",
-}
+_NAMES = shipped("report/data/paper-names.toml")
+# Our names of the nine systems of the paper, and of its metrics, each with its own, in its order.
+SYSTEMS: Mapping[str, str] = _NAMES["systems"]
+METRICS: Mapping[str, str] = _NAMES["metrics"]
 
 
 @dataclass(frozen=True, slots=True)

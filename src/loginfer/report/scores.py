@@ -20,9 +20,16 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.shortcuts import counts_from
-from loginfer.errors import InputError
 from loginfer.evaluation.breakdown import wilson
-from loginfer.evaluation.predictions import PREDICTIONS, TWIN, Counts, LabelledScores, Scores, stored_twins
+from loginfer.evaluation.predictions import (
+    PREDICTIONS,
+    TWIN,
+    Counts,
+    LabelledScores,
+    Scores,
+    labels_and_scores,
+    stored_twins,
+)
 from loginfer.evaluation.runs import TIMING, Run
 from loginfer.evaluation.thresholds import Calibration, reliability
 from loginfer.report.values import Rows
@@ -193,7 +200,9 @@ def bins_of(parts: Sequence[Scores], threshold: float | None = None, *, bins: in
     edges = _equal_width(values, threshold, bins)
     if _filled(edges, scores) >= LEAST_FILLED:
         return _marked("width", edges, end, threshold)
-    return _marked("number", _equal_number(scores, bins), end, threshold)
+    # Quantiles; a score that many triples share is one edge only.
+    edges = np.unique(np.quantile(scores, np.arange(bins) / bins, method="inverted_cdf"))
+    return _marked("number", edges, end, threshold)
 
 
 def _equal_width(values: Scores, threshold: float | None, bins: int) -> Scores:
@@ -208,12 +217,6 @@ def _equal_width(values: Scores, threshold: float | None, bins: int) -> Scores:
     edges = threshold + step * np.arange(-below, above + 1)
     edges[0] = min(edges[0], low)  # rounding must not leave the lowest score out
     return np.unique(edges)
-
-
-def _equal_number(scores: Scores, bins: int) -> Scores:
-    """Return quantiles; a score that many triples share is one edge only."""
-    shares = np.arange(bins) / bins
-    return np.unique(np.quantile(scores, shares, method="inverted_cdf"))
 
 
 def _filled(edges: Scores, scores: Scores) -> float:
@@ -262,11 +265,8 @@ def scores_of_test(run: Run) -> LabelledScores:
     with ParquetFile(path, path) as file, parquet_errors(path):
         table = file.read(["split", "label", "score", TWIN])
         test = table.filter(pc.equal(table["split"], pa.scalar("test")))
-        scores = np.asarray(test["score"].to_numpy(), dtype=np.float64)
-        label = np.asarray(test["label"].to_numpy(), dtype=bool)
+        label, scores = labels_and_scores(test, path)
         twins = stored_twins(test)
-    if not np.isfinite(scores).all():
-        raise InputError("column `score` holds something that is no finite number", where=str(path))
     return LabelledScores(scores[label], scores[~label], twins[~label])
 
 
@@ -308,18 +308,17 @@ def _curve_points(curve: Curve | None, x: float | None, y: float | None) -> Rows
         rows += [("curve", *point) for point in points]
         if x is not None and y is not None:
             rows.append(("threshold", round(x, 5), round(y, 5)))
-    return Rows.of(("part", "x", "y"), rows)
+    return Rows.declared("roc", rows)
 
 
 def reliability_rows(scores: LabelledScores, calibration: Calibration | None) -> Rows:
     """Return how likely the test triples of each bin are said to be and how many are true, with the 95 % interval."""
-    fields = ("confidence", "share", "low", "high", "count")
     values, true = scores.labelled
     if calibration is None or not len(values):
-        return Rows.of(fields, ())
+        return Rows.declared("reliability", ())
     bins = zip(*(column.tolist() for column in reliability(true, calibration.confidence(values))), strict=True)
     rows = ((confidence, share, *wilson(share, count), count) for count, confidence, share in bins)
-    return Rows.of(fields, [tuple(round(value, 5) for value in row) for row in rows])
+    return Rows.declared("reliability", [tuple(round(value, 5) for value in row) for row in rows])
 
 
 # -- histograms ---------------------------------------------------------------------------------
@@ -331,10 +330,9 @@ def histogram_rows(scores: LabelledScores, kinds: Kinds | None, threshold: float
     The shares of negatives are below zero. Everything is there twice: with the weight `all` shares are of all
     positives or all negatives; with `kind` all kinds of negatives weigh the same, however few one has.
     """
-    fields = ("kind", "bin", "place", "from", "to", "count", "share", "weight")
     parts = _parts(scores, kinds)
     if not sum(map(len, parts.values())):
-        return Rows.of(fields, ()), "There are no test triples."
+        return Rows.declared("scores", ()), "There are no test triples."
     bins = bins_of(list(parts.values()), threshold)
     labels = bins.labels()
     negatives = [kind for kind in parts if kind != POSITIVE]
@@ -349,7 +347,7 @@ def histogram_rows(scores: LabelledScores, kinds: Kinds | None, threshold: float
     if bins.mark is not None:
         mark = ("threshold", labels[bins.mark], bins.mark, threshold, None, None, None)
         rows += [(*mark, weight) for weight in ("all", "kind")]
-    return Rows.of(fields, rows), bins.axis_text
+    return Rows.declared("scores", rows), bins.axis_text
 
 
 def _parts(scores: LabelledScores, kinds: Kinds | None) -> dict[str, Scores]:
@@ -363,18 +361,14 @@ def _parts(scores: LabelledScores, kinds: Kinds | None) -> dict[str, Scores]:
 def _bars(
     bins: Bins, labels: list[str], kind: str, counts: Counts, sign: int, total: int, weight: str
 ) -> list[tuple[Any, ...]]:
-    ends = [*bins.edges[1:].tolist(), bins.end]
-    if bins.layout == "values":
-        ends = bins.edges.tolist()
-    rows = []
-    for index, (label, start, end, count) in enumerate(
-        zip(labels, bins.edges.tolist(), ends, counts.tolist(), strict=True)
-    ):
-        # Positives have every bin, so that the axis has no gap.
-        if count or kind == POSITIVE:
-            share = round(sign * count / total, 5) if total else 0
-            rows.append((kind, label, index, start, end, count, share, weight))
-    return rows
+    starts = bins.edges.tolist()
+    ends = starts if bins.layout == "values" else [*starts[1:], bins.end]
+    bars = enumerate(zip(labels, starts, ends, counts.tolist(), strict=True))
+    return [
+        (kind, label, index, start, end, count, round(sign * count / total, 5) if total else 0, weight)
+        for index, (label, start, end, count) in bars
+        if count or kind == POSITIVE  # positives have every bin, so that the axis has no gap
+    ]
 
 
 # -- learning curves ----------------------------------------------------------------------------
@@ -395,7 +389,7 @@ def learning_rows(runs: Sequence[Run]) -> Rows:
             for index, (step, value) in enumerate(points):
                 if step is not None and (len(points) <= STEPS or index in sampled or step == kept):
                     rows.append((run.seed, step, measure, value, step == kept))
-    return Rows.of(("seed", "step", "measure", "value", "kept"), rows)
+    return Rows.declared("learning", rows)
 
 
 def chosen_step(curve: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> int | None:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib import resources
+from importlib import import_module, resources
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from loginfer.benchmark.negatives.methods import method_phrases
 from loginfer.errors import InputError, OutputError
 from loginfer.evaluation.evaluating import final_figures
 from loginfer.evaluation.runs import Run
-from loginfer.files import atomic_folder, check_folder
+from loginfer.files import atomic_folder, check_folder, shipped
 from loginfer.frames import WrittenFolder
 from loginfer.kg.vocabulary import shortened
 from loginfer.logic.rule import prose
@@ -30,7 +30,7 @@ from loginfer.report.collection import Cell, Collection, collect
 from loginfer.report.facts import ReportContext, ReportOptions
 from loginfer.report.values import Chart, Column, DataFile, Page, needed
 
-# The menu: section, title, page.
+# The menu: section, which is the module that makes its pages, title, page.
 MENU = (
     ("overview", "Overview", "index.html"),
     ("benchmarks", "Benchmarks", "benchmarks.html"),
@@ -40,6 +40,8 @@ MENU = (
     ("ranking", "Ranking", "ranking.html"),
     ("explorer", "Explorer", "explorer.html"),
 )
+# Sections that need no scores.
+_LIGHT = ("overview", "learned")
 
 
 @lru_cache(maxsize=1)
@@ -53,23 +55,7 @@ def vega_script() -> str:
 @lru_cache(maxsize=1)
 def glossary() -> dict[str, str]:
     """Return what short terms of the pages mean; a term shows it when one points at it."""
-    return method_phrases() | {
-        "k1": "rules for each pattern",
-        "k2": "conclusions that are sampled for each rule, at most",
-        "P_train": "positives that systems learn from",
-        "P_valid": "positives on which thresholds are chosen",
-        "P_test": "positives that systems are judged on",
-        "N_test": "negatives that systems are judged on",
-        "C-MRR": "mean reciprocal rank of the subject or object among all constants",
-        "ROC AUC": "chance that a positive has a higher score than a negative",
-        "balanced accuracy": "mean of the shares of positives and of negatives that are decided rightly",
-        "Brier score": "mean square of the difference between confidence and truth; 0 is best",
-        "calibration error": "how far mean confidence and share of positives are apart in tenths of the test triples",
-        "twin accuracy": "share of conclusions with a higher score than their twin",
-        "untested": "the negatives cannot tell the rule from a shortcut",
-        "ε_ent": "share of the benchmark's rules that follow from the mined ones",
-        "ε_cont": "share of the benchmark's rules that were mined as they are",
-    }
+    return method_phrases() | shipped("report/data/glossary.toml")
 
 
 def glossed(text: Any) -> Any:
@@ -176,22 +162,8 @@ _ASSETS = ("report.css", "report.js", "explorer.js", "LICENSES.txt")
 
 def all_makers(light: bool = False) -> tuple[Maker, ...]:
     """Return the makers of all pages, in the order of the menu; for a light report those that need no scores."""
-    from loginfer.report.pages.benchmarks import pages as benchmarks
-    from loginfer.report.pages.explorer import pages as explorer
-    from loginfer.report.pages.learned import pages as learned
-    from loginfer.report.pages.overview import pages as overview
-    from loginfer.report.pages.ranking import pages as ranking
-    from loginfer.report.pages.rules import pages as rules
-    from loginfer.report.pages.systems import pages as systems
-
-    if light:
-        return overview, learned
-    return overview, benchmarks, systems, learned, rules, ranking, explorer
-
-
-def check_site(path: str | Path, *, force: bool = False) -> None:
-    """Raise an error before any work is done if a report could not be written to this folder."""
-    check_folder(path, force=force, may_replace=_may_replace)
+    sections = [section for section, *_ in MENU if not light or section in _LIGHT]
+    return tuple(import_module(f"loginfer.report.pages.{section}").pages for section in sections)
 
 
 def report(
@@ -232,7 +204,7 @@ def report(
     >>> import loginfer
     >>> loginfer.report("runs", "bench", out="site").path / "index.html"  # doctest: +SKIP
     """
-    check_site(out, force=force)
+    check_folder(out, force=force, may_replace=_may_replace)
     each = chain.from_iterable(given if isinstance(given, list | tuple) else (given,) for given in paths)
     folders = [path if isinstance(path, str | Path) else _folder_of(path) for path in each]
     with shown(progress) as show:

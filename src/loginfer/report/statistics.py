@@ -84,6 +84,11 @@ class Decisions:
     twins: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
+    def scores(self) -> Scores:
+        """float64[|P| + |N|]: all scores, positives first."""
+        return np.concatenate([self.positive, self.negative])
+
+    @property
     def right(self) -> Mask | None:
         """bool[|P| + |N|]: where the decision is right, positives first; None without a threshold."""
         if self.predicted_positive is None or self.predicted_negative is None:
@@ -355,6 +360,14 @@ def _balanced_difference(
     return difference, interval_of_draws(resampled, "triples", sum(map(len, differences)))
 
 
+def differences(first: Decisions, second: Decisions, *stage: object) -> dict[str, tuple[float, Interval]]:
+    """Return by how much two systems differ in each metric of decisions, scores and twins, as far as it is defined."""
+    areas, twins = auc_difference(first, second, *stage), twin_difference(first, second, *stage)
+    more = {} if areas is None else {"roc_auc": areas}
+    more |= {} if twins is None else {"twin_accuracy": twins}
+    return decision_differences(first, second, *stage) | more
+
+
 def decision_differences(first: Decisions, second: Decisions, *stage: object) -> dict[str, tuple[float, Interval]]:
     """Return by how much two systems differ in each decision metric, with paired bootstrap intervals.
 
@@ -425,9 +438,8 @@ _BLOCK = 50
 
 def _score_groups(decisions: Decisions) -> tuple[Counts, Counts]:
     """Return the order of all scores, and where in it each distinct score begins."""
-    scores = np.concatenate([decisions.positive, decisions.negative])
-    order = np.argsort(scores, kind="stable")
-    _, starts = np.unique(scores[order], return_index=True)
+    order = np.argsort(decisions.scores, kind="stable")
+    _, starts = np.unique(decisions.scores[order], return_index=True)
     return order, starts
 
 

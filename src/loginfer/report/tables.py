@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loginfer.errors import UnknownNameError
 from loginfer.evaluation.metric_table import is_share, lower_is_better, metric_title
+from loginfer.evaluation.seeds import half_interval
 from loginfer.report.collection import Cell, Collection
 from loginfer.report.paper import METRICS, SYSTEMS, paper_value
-
-# If a figure is normally distributed over all seeds, its mean lies within ± half with this probability.
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +115,6 @@ def best_in_bold(
     ]
 
 
-def half_interval(values: Sequence[float]) -> float | None:
-    """Return half the width of the interval of a mean (Student's t); None for fewer than two values."""
-    from scipy.special import stdtrit
-
-    count = len(values)
-    if count < 2:
-        return None
-    mean = math.fsum(values) / count
-    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
-    return float(stdtrit(count - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(variance / count)
-
-
 # More rows than this do not fit on a page.
 _PAGE = 45
 
@@ -163,10 +148,8 @@ def to_markdown(table: TableValue) -> str:
 
 def _markdown_entry(entry: TableEntry) -> str:
     text = markdown_text(_ours(entry))
-    if entry.bold and text:
-        text = f"**{text}**"
-    text += ",".join(map(str, entry.notes)).translate(_SUPERSCRIPTS)
-    return f"{text} ({_number(entry.paper, entry.digits)})".strip() if entry.paper is not None else text
+    text = f"**{text}**" if entry.bold and text else text
+    return _with_paper(entry, text + ",".join(map(str, entry.notes)).translate(_SUPERSCRIPTS))
 
 
 def markdown_text(text: str) -> str:
@@ -206,11 +189,9 @@ def _paragraphs(notes: list[str]) -> list[str]:
 
 def _latex_entry(entry: TableEntry) -> str:
     text = _latex(_ours(entry))
-    if entry.bold and text:
-        text = rf"\textbf{{{text}}}"
-    if entry.notes:
-        text += rf"\textsuperscript{{{','.join(map(str, entry.notes))}}}"
-    return f"{text} ({_number(entry.paper, entry.digits)})".strip() if entry.paper is not None else text
+    text = rf"\textbf{{{text}}}" if entry.bold and text else text
+    text += rf"\textsuperscript{{{','.join(map(str, entry.notes))}}}" if entry.notes else ""
+    return _with_paper(entry, text)
 
 
 def _latex(text: str) -> str:
@@ -271,6 +252,11 @@ def _ours(entry: TableEntry) -> str:
     if entry.half is not None:
         text += f" ± {_number(entry.half, entry.digits)}"
     return f"{entry.text} {text}" if entry.text else text
+
+
+def _with_paper(entry: TableEntry, text: str) -> str:
+    """Return a text with the paper's number behind it, if there is one."""
+    return text if entry.paper is None else f"{text} ({_number(entry.paper, entry.digits)})".strip()
 
 
 def _number(value: float, digits: int) -> str:

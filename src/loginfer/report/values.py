@@ -11,7 +11,7 @@ from typing import Any
 
 from loginfer.errors import InputError
 from loginfer.files import atomic_write
-from loginfer.report.vega import CONFIG
+from loginfer.report.vega import CONFIG, declared
 
 _MISSING = "in a checkout of LogInfer, `pip install '.[report]'` brings what reports need"
 
@@ -50,6 +50,11 @@ class Rows:
         """Return rows from any sequences."""
         return cls(tuple(fields), tuple(tuple(row) for row in rows))
 
+    @classmethod
+    def declared(cls, chart: str, rows: Iterable[Sequence[Any]]) -> Rows:
+        """Return the rows of a plot, with the fields that are declared of it."""
+        return cls.of(declared(chart)["fields"], rows)
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {"fields": list(self.fields), "rows": [list(row) for row in self.rows]}
@@ -65,6 +70,13 @@ class Rows:
                     row[column] = numbers.setdefault(row[column], len(numbers))
         texts = {name: list(numbers) for name, numbers in zip(names, words, strict=True)}
         return {"fields": list(self.fields), "rows": packed, "words": texts}
+
+
+def loaded_rows(chart: str, rows: Rows | Iterable[Sequence[Any]]) -> dict[str, Any]:
+    """Return the rows that a plot loads from a file of data, packed as it declares."""
+    rows = rows if isinstance(rows, Rows) else Rows.declared(chart, rows)
+    names = declared(chart).get("packed")
+    return rows.packed(*names) if names else rows.as_dict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +140,37 @@ class Chart:
     choices: tuple[Choice, ...] = ()
     packed: tuple[str, ...] = ()
 
+    @classmethod
+    def declared(
+        cls,
+        name: str,
+        spec: Mapping[str, Any],
+        rows: Iterable[Sequence[Any]] | None = None,
+        *choices: Choice,
+        without: Sequence[str] = (),
+        **words: str,
+    ) -> Chart:
+        """Return a plot with the texts and fields that `data/charts.toml` declares.
+
+        Parameters
+        ----------
+        name
+            Its name there.
+        spec, choices
+            As of any plot.
+        rows
+            What is shown; None if a picker loads the rows.
+        without
+            Fields that are left out of the table.
+        words
+            What stands in place of the words in braces.
+        """
+        about = declared(name)
+        title, caption = (about[key].format(**words) for key in ("title", "caption"))
+        columns = {field: head.format(**words) for field, head in about["columns"].items() if field not in without}
+        packed = () if rows is None else tuple(about.get("packed", ()))
+        return cls(about["name"], title, spec, Rows.declared(name, rows or ()), columns, caption, choices, packed)
+
     def as_dict(self) -> dict[str, Any]:
         """Return what the page's script reads."""
         return {
@@ -167,11 +210,6 @@ class Chart:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """Return what a notebook shows."""
         return {_MIME: self.to_dict(), "text/plain": f"Chart({self.title!r})"}
-
-
-def headings(*same: str, **others: str) -> dict[str, str]:
-    """Return the headings of a plot's table: fields that are their own heading, then others with theirs."""
-    return {**{name: name for name in same}, **others}
 
 
 @dataclass(frozen=True, slots=True)

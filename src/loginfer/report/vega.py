@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from loginfer.benchmark.negatives.methods import method_phrases
+from loginfer.files import shipped
 
 # Colours that colour-blind people can tell apart, on white and on black; repeated after the last one.
 PALETTE = (
@@ -32,6 +34,26 @@ def system_colours(names: Sequence[str], *, field: str = "system", title: str = 
 # Sizes of all texts.
 _WORDS = {"labelFontSize": 12, "titleFontSize": 12, "labelLimit": 260}
 CONFIG: Mapping[str, Any] = {"axis": _WORDS, "legend": _WORDS, "header": _WORDS, "text": {"fontSize": 12}}
+
+
+# -- what is declared of each plot --------------------------------------------------------------
+
+
+def declared(name: str) -> dict[str, Any]:
+    """Return what `data/charts.toml` says about a plot; do not change it."""
+    about: dict[str, Any] = {"name": name, **_declarations()[name]}
+    return {**_declarations()[about["like"]], **about} if "like" in about else about
+
+
+@cache
+def _declarations() -> dict[str, Any]:
+    return shipped("report/data/charts.toml")
+
+
+def tooltip(name: str, *, without: Sequence[str] = (), **words: str) -> list[dict[str, Any]]:
+    """Return the tooltip of a plot but for some fields, with words in place of those in braces."""
+    tips = [tip for tip in declared(name)["tooltip"] if tip["field"] not in without]
+    return [{key: text.format(**words) for key, text in tip.items()} for tip in tips]
 
 
 # -- encodings ----------------------------------------------------------------------------------
@@ -85,6 +107,12 @@ def points(**more: Any) -> dict[str, Any]:
     return {"type": "point", "filled": True, **more}
 
 
+def layer(mark: Mapping[str, Any], test: str | None = None, /, **channels: Any) -> dict[str, Any]:
+    """Return a mark with the encodings of its channels; with a test of Vega only for the rows for which it holds."""
+    kept = {} if test is None else {"transform": filtered(test)}
+    return {**kept, "mark": dict(mark), "encoding": channels}
+
+
 def filtered(test: str) -> list[dict[str, Any]]:
     """Return the transforms that keep the rows for which a test of Vega holds."""
     return [{"filter": test}]
@@ -136,37 +164,31 @@ def heat_axes(across: tuple[str, Sequence[str]], down: tuple[str, Sequence[str]]
 
 
 def heat_map(
-    axes: Mapping[str, Any],
-    colour: Mapping[str, Any],
-    text: str,
-    dark: str,
-    *,
-    transforms: Sequence[Mapping[str, Any]],
-    tooltip: Sequence[Mapping[str, Any]],
+    name: str, axes: Mapping[str, Any], colour: Mapping[str, Any], dark: str, *, text: str = "shown"
 ) -> dict[str, Any]:
     """Return a heat map.
 
     Parameters
     ----------
+    name
+        Of the plot, whose tooltip and transforms are declared.
     axes, colour
         Encodings.
-    text
-        The field whose value is written into the cells.
     dark
         Vega's expression for cells that are dark, whose text is white.
-    transforms, tooltip
-        Transforms of the rows, and what a cell shows when it is pointed at.
+    text
+        The field whose value is written into the cells.
     """
     ink = {"condition": {"test": dark, "value": "#ffffff"}, "value": "#111111"}
     return {
         # A step and not the width of the page: numbers stay readable, and a phone scrolls.
         "width": {"step": 64},
         "height": {"step": 25},
-        "transform": list(transforms),
-        "encoding": {**axes, "tooltip": list(tooltip)},
+        "transform": declared(name)["transform"],
+        "encoding": {**axes, "tooltip": tooltip(name)},
         "layer": [
-            {"mark": {"type": "rect", "stroke": "#ffffff", "strokeWidth": 1}, "encoding": {"color": dict(colour)}},
-            {"mark": {"type": "text", "fontSize": 12}, "encoding": {"text": nominal(text), "color": ink}},
+            layer({"type": "rect", "stroke": "#ffffff", "strokeWidth": 1}, color=dict(colour)),
+            layer({"type": "text", "fontSize": 12}, text=nominal(text), color=ink),
         ],
     }
 
@@ -196,8 +218,5 @@ def verdict_colour(**more: Any) -> dict[str, Any]:
 
 def diagonal(x: str, y: str, **more: Any) -> dict[str, Any]:
     """Return a dashed line from corner to corner, as a layer under others."""
-    return {
-        "data": {"values": [{x: 0, y: 0}, {x: 1, y: 1}]},
-        "mark": {"type": "line", "strokeDash": [4, 4], "color": GREY, **more},
-        "encoding": {"x": quantity(x), "y": quantity(y)},
-    }
+    line = layer({"type": "line", "strokeDash": [4, 4], "color": GREY, **more}, x=quantity(x), y=quantity(y))
+    return {"data": {"values": [{x: 0, y: 0}, {x: 1, y: 1}]}, **line}

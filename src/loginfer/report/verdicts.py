@@ -128,6 +128,7 @@ def verdicts(collection: Collection) -> Verdicts:
     return verdicts_in(cell_verdicts(facts.ReportContext(collection, facts.ReportOptions(audits=False))))
 
 
+@facts.once_per_report
 def cell_verdicts(context: facts.ReportContext) -> list[CellVerdict]:
     """Return what each system made of each benchmark, in the report's order."""
 
@@ -136,7 +137,7 @@ def cell_verdicts(context: facts.ReportContext) -> list[CellVerdict]:
         return CellVerdict(cell, value, next(iter(shortcuts), None), facts.diagnosis_of(cell).get("verdicts", {}))
 
     values = [(cell, cell.mean("balanced_accuracy")) for cell in context.collection.cells]
-    return context.once("verdicts", lambda: [made_of(cell, value) for cell, value in values if value is not None])
+    return [made_of(cell, value) for cell, value in values if value is not None]
 
 
 def verdicts_in(cells: Sequence[CellVerdict]) -> Verdicts:
@@ -193,10 +194,10 @@ def _rules_text(verdict: CellVerdict) -> str:
 
 def _headline(judged: Sequence[CellVerdict], labels: Mapping[str, str]) -> str:
     """Answer in one sentence; systems stand best first."""
+    if not labels:
+        return "No run decides about triples: nothing to say."
     if not judged:
-        return (
-            "Only the oracle ran, which knows the rules." if labels else "No run decides about triples: nothing to say."
-        )
+        return "Only the oracle ran, which knows the rules."
     if not any(verdict.outcome for verdict in judged):
         return f"{system_title(judged[0].cell)} has the best balanced accuracy; what it learned is not known."
     if len(labels) == 1:

@@ -86,8 +86,8 @@ def _result(folder: Folder, request: Request, system: str, benchmark: str) -> di
         "settings_from": dict(manifest["settings_from"]),
         "random": system not in ONE_SEED,
         "seeds": [
-            {"seed": answer["seed"], "threshold": answer["threshold"], "metrics": answer["metrics"],
-             "ranking": answer["ranking"], "timing": _timing(folder, run.path)}
+            {**{key: answer[key] for key in ("seed", "threshold", "metrics", "ranking")},
+             "timing": _timing(folder, run.path)}
             for answer, run in zip(answers, runs, strict=True)
         ],
         "mean": {key: summary[key] for key in ("metrics", "ranking")},

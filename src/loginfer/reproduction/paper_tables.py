@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from loginfer.benchmark.construction.suite import difference, entries
 from loginfer.benchmark.learned_shortcut import LEARNED
 from loginfer.benchmark.negatives.methods import NEAR_MISSES, POSITION, QUERY, method_phrases
 from loginfer.evaluation.metric_table import metric_title
+from loginfer.evaluation.seeds import half_interval
 from loginfer.files import write_text
 from loginfer.report.paper import paper_sizes
-from loginfer.report.tables import (
-    TableEntry,
-    TableValue,
-    best_in_bold,
-    half_interval,
-    markdown_text,
-    to_csv,
-    to_latex,
-    to_markdown,
-)
+from loginfer.report.tables import TableEntry, TableValue, best_in_bold, markdown_text, to_csv, to_latex, to_markdown
 from loginfer.reproduction.claims.evidence import Answer, answers, mean_fall
 from loginfer.reproduction.claims.paper import EIGHT, Finding, Judgement, findings, mean_of
 from loginfer.reproduction.figures import Figures, PaperFigures, groups_of, read_figures, write_results, write_shortcuts
@@ -72,21 +66,16 @@ def tables(figures: Figures, request: Request, manifests: Mapping[str, Mapping[s
     manifests
         Those of the benchmarks that were built, by name.
     """
+    makers: dict[str, Callable[[Sequence[str]], TableValue]] = {
+        "sizes": lambda benchmarks: _sizes(benchmarks, manifests),
+        "rules": lambda benchmarks: _rules(figures, request, benchmarks),
+        EVIDENCE: lambda benchmarks: _evidence(figures, request),
+        "negatives": lambda benchmarks: _negatives(figures, request, benchmarks),
+    }
     by_name = {}
     for name in request.tables:
-        benchmarks = [b for b in benchmarks_of(name) if b in request.benchmarks]
-        if not benchmarks:
-            continue
-        if name == "sizes":
-            by_name[name] = _sizes(benchmarks, manifests)
-        elif name == "rules":
-            by_name[name] = _rules(figures, request, benchmarks)
-        elif name == EVIDENCE:
-            by_name[name] = _evidence(figures, request)
-        elif name == "negatives":
-            by_name[name] = _negatives(figures, request, benchmarks)
-        else:
-            by_name[name] = _results(name, figures, request, benchmarks)
+        if benchmarks := [b for b in benchmarks_of(name) if b in request.benchmarks]:
+            by_name[name] = makers.get(name, partial(_results, name, figures, request))(benchmarks)
     return by_name
 
 
@@ -322,12 +311,10 @@ def write_report(folder: Folder) -> dict[str, Any]:
             write_text(folder.table(name, ending), render(table), force=True)
     paper_findings = findings(figures)
     finding_rows = [finding.as_dict() for finding in paper_findings]
-    text = json.dumps(finding_rows, indent=1, ensure_ascii=False)
-    write_text(folder.path / "findings.json", text + "\n", force=True)
+    _write_rows(folder.path / "findings.json", finding_rows)
     surviving = answers(figures, groups_of(request.benchmarks)) if EVIDENCE in request.tables else []
     if surviving:
-        text = json.dumps([answer.as_dict() for answer in surviving], indent=1, ensure_ascii=False)
-        write_text(folder.path / "evidence.json", text + "\n", force=True)
+        _write_rows(folder.path / "evidence.json", [answer.as_dict() for answer in surviving])
     write_text(folder.report, report_text(request, figures, by_name, paper_findings, surviving), force=True)
     return {
         "results": len(figures.results),
@@ -336,6 +323,10 @@ def write_report(folder: Folder) -> dict[str, Any]:
         **({"evidence": [_verdicts(answer) for answer in surviving]} if surviving else {}),
         "report": folder.report.name,
     }
+
+
+def _write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    write_text(path, json.dumps(rows, indent=1, ensure_ascii=False) + "\n", force=True)
 
 
 def _manifests(folder: Folder, request: Request) -> dict[str, dict[str, Any]]:

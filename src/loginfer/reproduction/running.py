@@ -658,11 +658,9 @@ def _failed(
     cell: PlannedCell, folder: Folder, error: LogInferError, what: str | None = None, seconds: float = 0.0
 ) -> CellOutcome:
     """Write down why a cell failed."""
-    # The folder's place says nothing to others.
-    reason = error.message.replace(f"{folder.path}/", "")
-    if error.where:
-        reason = f"{error.where.replace(f'{folder.path}/', '')}: {reason}"
-    hint = None if error.hint is None else error.hint.replace(f"{folder.path}/", "")
+    place = f"{folder.path}/"  # it says nothing to others
+    reason = f"{error.where}: {error.message}" if error.where else error.message
+    reason, hint = reason.replace(place, ""), error.hint and error.hint.replace(place, "")
     document = {"system": cell.system, "benchmark": cell.benchmark, "seed": cell.seed, "hint": hint}
     document |= {"what": what or "run", "reason": reason}
     write_text(folder.failure(cell, what), stable_json(document), force=True)

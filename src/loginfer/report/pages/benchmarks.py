@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loginfer.report import vega
-from loginfer.report.facts import (
-    ShortcutFigure,
-    benchmark_labels,
-    classification_figures,
-    rounded,
-    share_text,
-    shortcut_figures,
-)
+from loginfer.report.facts import ShortcutFigure, classification_figures, rounded, share_text, shortcut_figures
 from loginfer.report.pages.examples import examples
 from loginfer.report.pages.explorer import slug_of
 from loginfer.report.paper import PaperSizes, benchmark_parts, paper_sizes, paper_value
-from loginfer.report.values import Chart, DataFile, Grid, Page, Rows, columns, headings
+from loginfer.report.values import Chart, Column, DataFile, Grid, Page, columns
 from loginfer.report.verdicts import cell_verdicts, verdicts_in
 
 if TYPE_CHECKING:
@@ -27,8 +20,7 @@ if TYPE_CHECKING:
     from loginfer.report.facts import ReportContext
 
 
-@dataclass(frozen=True, slots=True)
-class RuleRow:
+class RuleRow(NamedTuple):
     """A rule on a card; None for what is not known.
 
     Parameters
@@ -84,8 +76,8 @@ class Card:
     patterns: tuple[str, ...] = ()
     protocol: str = ""
     sizes: Mapping[str, int] = field(default_factory=dict)
-    facts: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
+    facts: Sequence[tuple[str, str]] = ()
+    notes: Sequence[str] = ()
     rules: tuple[RuleRow, ...] = ()
     shortcuts: Sequence[ShortcutFigure] = ()
     oracle: float | None = None
@@ -142,21 +134,14 @@ def folder_hint(card: Card) -> str:
 
 def make_card(context: ReportContext, name: str) -> Card:
     """Return what the report knows about a benchmark."""
-    cells = context.collection.of_benchmark(name)
-    benchmark = context.benchmark(name)
-    audit = context.audit(name)
-    diagnosis = _diagnosis(cells)
-    common: dict[str, Any] = {
-        "audit": audit,
-        "shortcuts": shortcut_figures(context, name),
-        "oracle": _oracle(cells, audit),
-    }
-    if benchmark is None:
-        return _from_runs(name, cells, diagnosis, common)
-    return _from_folder(name, cells, benchmark, common)
+    cells, benchmark = context.collection.of_benchmark(name), context.benchmark(name)
+    audit, shortcuts = context.audit(name), shortcut_figures(context, name)
+    about = _from_runs(cells) if benchmark is None else _from_folder(cells, benchmark)
+    oracle = _oracle(cells, audit)
+    return Card(name, cells, benchmark is not None, audit=audit, shortcuts=shortcuts, oracle=oracle, **about)
 
 
-def _from_folder(name: str, cells: Sequence[Cell], benchmark: Benchmark, common: dict[str, Any]) -> Card:
+def _from_folder(cells: Sequence[Cell], benchmark: Benchmark) -> dict[str, Any]:
     recipe, method = benchmark.recipe, cells[0].method
     sizes = {f"P_{split}": size for split, size in benchmark.positives.sizes.items()}
     notes = list(benchmark.notes)
@@ -168,19 +153,8 @@ def _from_folder(name: str, cells: Sequence[Cell], benchmark: Benchmark, common:
         RuleRow(number, str(r.rule), r.pattern, *(None if n < 0 else n for n in (r.support, r.new, r.sampled)))
         for number, r in enumerate(benchmark.rules)
     )
-    return Card(
-        name,
-        cells,
-        True,
-        graph=recipe.kg if recipe else "",
-        patterns=recipe.patterns if recipe else (),
-        protocol=recipe.protocol if recipe else "",
-        sizes=sizes,
-        facts=tuple(_facts(benchmark, cells[0])),
-        notes=tuple(notes),
-        rules=rules,
-        **common,
-    )
+    built = {"graph": recipe.kg, "patterns": recipe.patterns, "protocol": recipe.protocol} if recipe else {}
+    return {**built, "sizes": sizes, "facts": _facts(benchmark, cells[0]), "notes": notes, "rules": rules}
 
 
 def _facts(benchmark: Benchmark, cell: Cell) -> list[tuple[str, str]]:
@@ -225,31 +199,21 @@ def _depth_facts(benchmark: Benchmark) -> list[tuple[str, str]]:
     return [("conclusions by number of steps", ", ".join(texts))]
 
 
-def _from_runs(name: str, cells: Sequence[Cell], diagnosis: Mapping[str, Any], common: dict[str, Any]) -> Card:
+def _from_runs(cells: Sequence[Cell]) -> dict[str, Any]:
     first = cells[0].first
     labelled, _ = first.labelled()
     sizes = {f"P_{split}": len(labelled.positives[split]) for split in ("valid", "test")}
     for negatives in labelled.negatives.values():
         sizes |= {f"N_{split}": len(negatives.splits[split]) for split in ("valid", "test")}
     parts = benchmark_parts(first.benchmark)
-    rules = [
-        RuleRow(number, rule["rule"], rule.get("pattern")) for number, rule in enumerate(diagnosis.get("rules", ()))
-    ]
-    facts = (
+    diagnosed = enumerate(_diagnosis(cells).get("rules", ()))
+    rules = tuple(RuleRow(number, rule["rule"], rule.get("pattern")) for number, rule in diagnosed)
+    facts = [
         ("negatives", cells[0].method or "none"),
         ("sum of the benchmark", str(first.manifest["request"]["benchmark"]["sha256"])),
-    )
-    return Card(
-        name,
-        cells,
-        False,
-        graph=parts[0] if parts else "",
-        patterns=(parts[1],) if parts else (),
-        sizes=sizes,
-        facts=facts,
-        rules=tuple(rules),
-        **common,
-    )
+    ]
+    named = {"graph": parts[0], "patterns": (parts[1],)} if parts else {}
+    return {**named, "sizes": sizes, "facts": facts, "rules": rules}
 
 
 # -- accuracies ---------------------------------------------------------------------------------
@@ -304,16 +268,8 @@ def rivals_chart(card: Card, systems: tuple[str, ...]) -> Chart | None:
         rows.append((name, _SHORTCUT, "shortcut", rounded(shortcut.value), shortcut.interval_text, line))
     if not rows:
         return None
-    return Chart(
-        "rivals",
-        "Does any system beat the best shortcut?",
-        _rivals_spec(systems, best is not None, len(rows)),
-        Rows.of(("name", "who", "kind", "accuracy", "interval", "best"), sorted(rows, key=lambda row: -row[3])),
-        headings("name", "kind", accuracy="balanced accuracy on test", interval="95 % interval"),
-        "Balanced accuracy on test, mean over seeds. Grey: the learned shortcut, which knows no rule, and the best of "
-        "the single ones that explain it (of so many, some are above it by chance); the line: the learned one, or the "
-        "best where nothing could be learned. The oracle derives with the benchmark's rules.",
-    )
+    spec = _rivals_spec(systems, best is not None, len(rows))
+    return Chart.declared("rivals", spec, sorted(rows, key=lambda row: -row[3]))
 
 
 def _rivals_spec(systems: tuple[str, ...], line: bool, bars: int) -> dict[str, Any]:
@@ -325,28 +281,18 @@ def _rivals_spec(systems: tuple[str, ...], line: bool, bars: int) -> dict[str, A
         "y": vega.nominal("name", sort=None, title=None),
         "x": vega.percent_axis("balanced accuracy on test", scale=vega.UNIT, field="accuracy"),
     }
-    tooltip = [
-        vega.nominal("name"),
-        vega.nominal("kind"),
-        vega.quantity("accuracy", format=".1%"),
-        vega.nominal("interval", title="95 % interval"),
-    ]
-    layers: list[dict[str, Any]] = [
-        {"mark": {"type": "bar"}, "encoding": {**position, "color": colour, "tooltip": tooltip}},
-        {
-            "mark": {"type": "text", "align": "left", "dx": 4},
-            "encoding": {**position, "text": {"field": "accuracy", "format": ".1%"}},
-        },
+    layers = [
+        vega.layer({"type": "bar"}, **position, color=colour, tooltip=vega.tooltip("rivals")),
+        vega.layer({"type": "text", "align": "left", "dx": 4}, **position, text={"field": "accuracy", "format": ".1%"}),
     ]
     if line:
         rule = {"aggregate": "max", **vega.quantity("best")}
-        layers.append({"mark": {"type": "rule", "strokeDash": [5, 4], "color": _GREY}, "encoding": {"x": rule}})
+        layers.append(vega.layer({"type": "rule", "strokeDash": [5, 4], "color": _GREY}, x=rule))
     return vega.sized({"layer": layers}, height=24 * bars)
 
 
 def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Yield a card for each benchmark, then their list."""
-    labels = benchmark_labels(context.collection.benchmark_names)
     cards: list[Card] = []
     for name in context.collection.benchmark_names:
         context.tell(f"card of {name}")
@@ -354,7 +300,7 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
         cards.append(card)
         content = _content(context, card)
         yield Page(context.benchmark_page(name), name, "benchmark.html", content, "benchmarks")
-    grid = Grid(_INDEX, tuple(_index_row(context, card, labels) for card in cards), _INDEX_CAPTION, len(cards) > 5)
+    grid = Grid(_INDEX, tuple(_index_row(context, card) for card in cards), _INDEX_CAPTION, len(cards) > 5)
     missing = [card.own_name for card in cards if not card.folder]
     content = {"benchmarks": grid, "missing": sorted(set(missing))}
     yield Page("benchmarks.html", "Benchmarks", "benchmarks.html", content, "benchmarks")
@@ -373,10 +319,10 @@ _INDEX = (
 _INDEX_CAPTION = "Sizes in triples. Balanced accuracy on test in percent, of systems the mean over seeds."
 
 
-def _index_row(context: ReportContext, card: Card, labels: Mapping[str, str]) -> tuple[Any, ...]:
+def _index_row(context: ReportContext, card: Card) -> tuple[Any, ...]:
     shortcut, system = card.best_shortcut, card.best_system or (None, None)
     return (
-        (labels[card.name], context.benchmark_page(card.name)),
+        (context.labels[card.name], context.benchmark_page(card.name)),
         card.graph,
         ", ".join(card.patterns),
         len(card.rules) or None,
@@ -455,21 +401,23 @@ def _results(context: ReportContext, card: Card) -> Grid:
         )
     heads = (*columns("link", "system"), *columns("number", "seeds"), main.column)
     heads += (*columns("share", "paper's AUC", "over best shortcut"), *(figure.column for figure in others))
-    filled = [i for i in range(len(heads)) if i not in (3, 4) or any(row[i] is not None for row in rows)]
-    return Grid(
-        tuple(heads[i] for i in filled),
-        tuple(tuple(row[i] for i in filled) for row in rows),
-        "Mean over seeds, in percent. Over best shortcut: the difference of the balanced accuracies."
-        + (" The paper computes its AUC on decisions: it is the balanced accuracy." if 3 in filled else ""),
-    )
+    caption = "Mean over seeds, in percent. Over best shortcut: the difference of the balanced accuracies."
+    if any(row[3] is not None for row in rows):
+        caption += " The paper computes its AUC on decisions: it is the balanced accuracy."
+    return Grid(*_filled(heads, rows, (3, 4)), caption)
 
 
 def _rules(card: Card) -> Grid | None:
     if not card.rules:
         return None
-    counts = (("support", "support"), ("new", "new conclusions"), ("sampled", "sampled"))
-    filled = [c for c in counts if any(getattr(row, c[0]) is not None for row in card.rules)]
     heads = columns("number", "rule no.") + columns("rule", "rule", "pattern")
-    heads += columns("number", *dict(filled).values())
-    rows = tuple((row.number, row.rule, row.pattern, *(getattr(row, key) for key, _ in filled)) for row in card.rules)
-    return Grid(heads, rows, search=len(rows) > 5)
+    heads += columns("number", "support", "new conclusions", "sampled")
+    return Grid(*_filled(heads, card.rules, (3, 4, 5)), search=len(card.rules) > 5)
+
+
+def _filled(
+    heads: Sequence[Column], rows: Sequence[Sequence[Any]], optional: Sequence[int]
+) -> tuple[tuple[Column, ...], tuple[tuple[Any, ...], ...]]:
+    """Return the columns and rows of a table without those optional columns in which no row has a value."""
+    filled = [i for i in range(len(heads)) if i not in optional or any(row[i] is not None for row in rows)]
+    return tuple(heads[i] for i in filled), tuple(tuple(row[i] for i in filled) for row in rows)

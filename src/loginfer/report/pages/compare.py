@@ -15,20 +15,9 @@ from loginfer.evaluation.predictions import Scores, labelled_triples
 from loginfer.evaluation.runs import Run
 from loginfer.kg.vocabulary import middle, short_names, shortened
 from loginfer.randomness import generator
-from loginfer.report import vega
+from loginfer.report import facts, statistics, vega
 from loginfer.report.collection import Cell, figures_in
-from loginfer.report.facts import ReportContext, classification_figures, diagnosis_of, ranking_figures, rounded
-from loginfer.report.statistics import (
-    Decisions,
-    Interval,
-    auc_difference,
-    bounds,
-    decision_differences,
-    decisions_of,
-    mcnemar,
-    twin_difference,
-)
-from loginfer.report.values import Chart, Column, Grid, Page, Rows, columns, headings
+from loginfer.report.values import Chart, Column, Grid, Page, columns
 
 # At most so many rules or relations are listed, those with the largest differences.
 LISTED_PARTS = 20
@@ -48,20 +37,17 @@ def rule_parts(labels: Labels, diagnoses: Sequence[Mapping[str, Any]]) -> Part |
         The `diagnosis.json` of each; the rules of one benchmark come in the same order.
     """
     sides = [diagnosis.get("rules") or [] for diagnosis in diagnoses]
-    if not sides[0] or len(sides[0]) != len(sides[1]):
+    if len(sides[0]) != len(sides[1]):
         return None
-    rows, listed = [], []
-    for one, other in zip(*sides, strict=True):
-        if one["recall"] is None or other["recall"] is None:
-            continue
-        rows.append((middle(shortened(one["rule"]), 160), one["conclusions"], *_pair(one["recall"], other["recall"])))
-        listed.append((one["rule"], one["conclusions"], *rows[-1][2:], one["verdict"], other["verdict"]))
-    if not rows:
-        return None
-    chart = _chart("rules", "Recall of each rule's conclusions", "recall", ("rule", "conclusions"), labels, rows)
-    heads = (*columns("rule", "rule"), *columns("number", "conclusions in test"), *_columns(labels, "recall"))
-    heads += columns("text", *(f"verdict, {label}" for label in labels))
-    return chart, Grid(heads, _most(listed), "Rules on which the two differ most; recall in percent.")
+    parts = [
+        (middle(shortened(one["rule"]), 160), one["rule"], one["conclusions"], one["recall"], other["recall"],
+         one["verdict"], other["verdict"])
+        for one, other in zip(*sides, strict=True)
+    ]  # fmt: skip
+    heads = (Column("rule", "rule"), Column("conclusions in test", "number"))
+    verdicts = columns("text", *(f"verdict, {label}" for label in labels))
+    caption = "Rules on which the two differ most; recall in percent."
+    return _parts("rules", "recall", labels, parts, heads, verdicts, caption)
 
 
 def relation_parts(labels: Labels, breakdowns: Sequence[Mapping[str, Any]]) -> Part | None:
@@ -74,67 +60,72 @@ def relation_parts(labels: Labels, breakdowns: Sequence[Mapping[str, Any]]) -> P
     breakdowns
         The breakdown of each.
     """
-    sides = [breakdown.get("relations") or {} for breakdown in breakdowns]
+    first, second = (breakdown.get("relations") or {} for breakdown in breakdowns)
+    short = short_names(first, longest=80)
+    parts = [
+        (short[name], (short[name], name), sum(one[key] for key in ("tp", "fp", "tn", "fn")), one["accuracy"],
+         second[name]["accuracy"])
+        for name, one in first.items() if name in second
+    ]  # fmt: skip
+    heads = (Column("relation", "name"), Column("test triples", "number"))
+    caption = "Relations on which the two differ most; accuracy in percent."
+    return _parts("relations", "accuracy", labels, parts, heads, (), caption)
+
+
+def _parts(
+    name: str,
+    what: str,
+    labels: Labels,
+    parts: Sequence[tuple[Any, ...]],
+    heads: tuple[Column, ...],
+    more: tuple[Column, ...],
+    caption: str,
+) -> Part | None:
+    """Return a plot of all parts, and a table of those that differ most; None if no part has figures of both.
+
+    Parameters
+    ----------
+    name, what
+        The plot, and the figure that is compared.
+    labels
+        The labels of the two runs.
+    parts
+        How the plot and how the table call a part, of how many triples it consists, the figure of both runs, and more.
+    heads, more, caption
+        The columns of the table before and behind the figures, and what it shows.
+    """
     rows, listed = [], []
-    short = short_names(sides[0], longest=80)
-    for name, one in sides[0].items():
-        other = sides[1].get(name)
-        if other is None or one["accuracy"] is None or other["accuracy"] is None:
-            continue
-        count = sum(one[key] for key in ("tp", "fp", "tn", "fn"))
-        rows.append((short[name], count, *_pair(one["accuracy"], other["accuracy"])))
-        listed.append(((short[name], name), count, *rows[-1][2:]))
+    for shown, cell, count, one, other, *rest in parts:
+        if one is not None and other is not None:
+            figures = (count, facts.rounded(one), facts.rounded(other), facts.rounded(one - other))
+            rows.append((shown, *figures))
+            listed.append((cell, *figures, *rest))
     if not rows:
         return None
-    chart = _chart("relations", "Accuracy on each relation", "accuracy", ("relation", "test triples"), labels, rows)
-    heads = (*columns("name", "relation"), *columns("number", "test triples"), *_columns(labels, "accuracy"))
-    return chart, Grid(heads, _most(listed), "Relations on which the two differ most; accuracy in percent.")
+    # Of equal differences those about more triples come first.
+    differing = sorted((row for row in listed if row[4]), key=lambda row: (-abs(row[4]), -row[1]))
+    figures_of_both = columns("share", *(f"{what}, {label}" for label in labels), "difference")
+    table = Grid((*heads, *figures_of_both, *more), tuple(differing[:LISTED_PARTS]), caption)
+    return _chart(name, what, labels, rows), table
 
 
-def _pair(one: float, other: float) -> tuple[float | None, ...]:
-    return rounded(one), rounded(other), rounded(one - other)
-
-
-def _columns(labels: Labels, what: str) -> tuple[Column, ...]:
-    return columns("share", f"{what}, {labels[0]}", f"{what}, {labels[1]}", "difference")
-
-
-def _most(rows: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
-    """Return the rows with the largest differences, of equal ones those about more triples."""
-    differing = [row for row in rows if row[4]]
-    return tuple(sorted(differing, key=lambda row: (-abs(row[4]), -row[1]))[:LISTED_PARTS])
-
-
-def _chart(
-    name: str, title: str, what: str, kinds: tuple[str, str], labels: Labels, rows: Sequence[tuple[Any, ...]]
-) -> Chart:
-    size = vega.quantity("count", title=kinds[1], scale={"range": [25, 350]}, legend={"orient": "top"})
-    circles = {
-        "mark": {"type": "circle", "opacity": 0.6, "color": "#0072b2"},
-        "encoding": {
-            "x": vega.share_axis("a", f"{what}, {middle(labels[0], 40)}", scale=vega.UNIT),
-            "y": vega.share_axis("b", f"{what}, {middle(labels[1], 40)}", scale=vega.UNIT),
-            "size": size,
-            "tooltip": [
-                vega.nominal("part", title=kinds[0]),
-                vega.quantity("count", title=kinds[1], format=","),
-                *(vega.quantity(side, title=label, format=".1%") for side, label in zip("ab", labels, strict=True)),
-            ],
-        },
-    }
+def _chart(name: str, what: str, labels: Labels, rows: Sequence[tuple[Any, ...]]) -> Chart:
+    words = dict(zip("ab", labels, strict=True))
+    counted = vega.declared(name)["columns"]["count"]
+    size = vega.quantity("count", title=counted, scale={"range": [25, 350]}, legend={"orient": "top"})
+    circles = vega.layer(
+        {"type": "circle", "opacity": 0.6, "color": "#0072b2"},
+        x=vega.share_axis("a", f"{what}, {middle(labels[0], 40)}", scale=vega.UNIT),
+        y=vega.share_axis("b", f"{what}, {middle(labels[1], 40)}", scale=vega.UNIT),
+        size=size,
+        tooltip=vega.tooltip(name, **words),
+    )
     line = {
         "data": {"values": [{}]},  # one line, not one for each row
         "mark": {"type": "rule", "color": "#888888", "strokeDash": [2, 3]},
         "encoding": {"x": {"datum": 0}, "x2": {"datum": 1}, "y": {"datum": 0}, "y2": {"datum": 1}},
     }
-    return Chart(
-        name,
-        title,
-        vega.sized({"layer": [line, circles]}, height=360),
-        Rows.of(("part", "count", "a", "b", "difference"), rows),
-        headings(part=kinds[0], count=kinds[1], a=labels[0], b=labels[1], difference="difference"),
-        f"Below the dotted line {labels[0]} is better, above it {labels[1]}.",
-    )
+    return Chart.declared(name, vega.sized({"layer": [line, circles]}, height=360), rows, **words)
 
 
 # At most so many test triples are in the plot, and so many are listed for each of the two systems.
@@ -150,25 +141,20 @@ class _Side:
 
     label: str
     cell: Cell
-    decisions: Decisions
+    decisions: statistics.Decisions
 
     @property
     def run(self) -> Run:
         return self.cell.first
 
     @property
-    def scores(self) -> Scores:
-        """float64[|P| + |N|]: the scores of the test triples, positives first."""
-        return np.concatenate([self.decisions.positive, self.decisions.negative])
-
-    @property
     def relative_ranks(self) -> Scores:
         """float64[|P| + |N|]: the share of the test triples with a lower score; of ties half."""
-        _, rank, ties = np.unique(self.scores, return_inverse=True, return_counts=True)
+        _, rank, ties = np.unique(self.decisions.scores, return_inverse=True, return_counts=True)
         return np.asarray(((np.cumsum(ties) - ties / 2) / max(len(rank), 1))[rank])
 
 
-def compare_pages(context: ReportContext, cell_a: Cell, cell_b: Cell) -> Iterator[Page]:
+def compare_pages(context: facts.ReportContext, cell_a: Cell, cell_b: Cell) -> Iterator[Page]:
     """Make the page that compares two systems on one benchmark, with the first of several seeds.
 
     Raises
@@ -179,13 +165,13 @@ def compare_pages(context: ReportContext, cell_a: Cell, cell_b: Cell) -> Iterato
     _check(cell_a.first, cell_b.first)
     labels = _labels(cell_a, cell_b)
     context.tell(f"{labels[0]} against {labels[1]}")
-    a, b = (_Side(*pair, decisions_of(pair[1].first)) for pair in zip(labels, (cell_a, cell_b), strict=True))
+    a, b = (_Side(*pair, statistics.decisions_of(pair[1].first)) for pair in zip(labels, (cell_a, cell_b), strict=True))
     if (len(a.decisions.positive), len(a.decisions.negative)) != (len(b.decisions.positive), len(b.decisions.negative)):
         raise InputError(f"`{a.run.path}` and `{b.run.path}` do not hold the same test triples")
     names = _names(a.run)
     benchmark = context.benchmark(cell_a.benchmark)
     short = short_names(chain.from_iterable(names), 60, None if benchmark is None else benchmark.graph.labels)
-    diagnoses = (diagnosis_of(cell_a), diagnosis_of(cell_b))
+    diagnoses = (facts.diagnosis_of(cell_a), facts.diagnosis_of(cell_b))
     breakdowns = tuple((side.cell.metrics[0].get("breakdown") or {}) for side in (a, b))
     content = {
         "a": a.label,
@@ -247,22 +233,18 @@ def _settings(run: Run) -> str:
 
 
 def _figure_grid(a: _Side, b: _Side) -> Grid:
-    differences: dict[str, tuple[float, Interval]] = decision_differences(a.decisions, b.decisions, a.label, b.label)
-    area = auc_difference(a.decisions, b.decisions, a.label, b.label)
-    if area is not None:
-        differences["roc_auc"] = area
-    twins = twin_difference(a.decisions, b.decisions, a.label, b.label)
-    if twins is not None:
-        differences["twin_accuracy"] = twins
+    differences = statistics.differences(a.decisions, b.decisions, a.label, b.label)
     rows = []
     cells = [a.cell, b.cell]
-    for figure in (*classification_figures(cells), *ranking_figures(cells)):
+    for figure in (*facts.classification_figures(cells), *facts.ranking_figures(cells)):
         value_a, value_b = (figures_in(side.cell.metrics[0], figure.protocol).get(figure.metric) for side in (a, b))
         if value_a is None and value_b is None:
             continue
-        difference = None if value_a is None or value_b is None else rounded(value_a - value_b)
+        difference = None if value_a is None or value_b is None else facts.rounded(value_a - value_b)
         interval = differences[figure.metric][1] if figure.protocol is None and figure.metric in differences else None
-        rows.append((figure.title, rounded(value_a), rounded(value_b), difference, *bounds(interval)))
+        rows.append(
+            (figure.title, facts.rounded(value_a), facts.rounded(value_b), difference, *statistics.bounds(interval))
+        )
     shares = (a.label, b.label, f"{a.label} minus {b.label}", "interval from", "to")
     return Grid((*columns("text", "metric"), *columns("share", *shares)), tuple(rows), "In percent.")
 
@@ -273,7 +255,7 @@ def _test(a: _Side, b: _Side) -> dict[str, Any] | None:
     if right_a is None or right_b is None:
         return None
     only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
-    p = float(mcnemar(only_a, only_b))
+    p = float(statistics.mcnemar(only_a, only_b))
     return {
         "both": int((right_a & right_b).sum()),
         "only_a": only_a,
@@ -300,15 +282,7 @@ def _scatter(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]], short: M
         label = LABELS[int(index >= len(a.decisions.positive))]
         rows.append((triple, label, *(round(float(rank[index]), 4) for rank in ranks), _who(right, index, a, b)))
     sampled = f"A sample of {POINTS:,} of the {count:,} test triples. " if count > POINTS else ""
-    return Chart(
-        "scores",
-        "Scores of the test triples",
-        _scatter_spec(a, b),
-        Rows.of(("triple", "label", "a", "b", "right"), rows),
-        headings("triple", "label", a=f"place, {a.label}", b=f"place, {b.label}", right="right"),
-        f"{sampled}A triple's place is the share of the test triples with a lower score, of ties half. "
-        "Dashed lines are the thresholds: beyond them triples are predicted.",
-    )
+    return Chart.declared("scatter", _scatter_spec(a, b), rows, sampled=sampled, a=a.label, b=b.label)
 
 
 def _who(right: Sequence[npt.NDArray[np.bool_] | None], index: int, a: _Side, b: _Side) -> str | None:
@@ -324,22 +298,14 @@ def _scatter_spec(a: _Side, b: _Side) -> dict[str, Any]:
         return vega.share_axis(field, title, scale=vega.UNIT)
 
     colours = vega.scale_of(LABELS, ("#0072b2", "#d55e00"))
-    triples = {
-        "mark": vega.points(size=22, opacity=0.55),
-        "encoding": {
-            "x": axis("a", a),
-            "y": axis("b", b),
-            "color": vega.nominal("label", scale=colours, title="label", legend={"orient": "top"}),
-            "tooltip": [
-                vega.nominal("triple"),
-                vega.nominal("label"),
-                vega.quantity("a", format=".1%", title=a.label),
-                vega.quantity("b", format=".1%", title=b.label),
-                vega.nominal("right"),
-            ],
-        },
-    }
-    layers: list[dict[str, Any]] = [triples]
+    triples = vega.layer(
+        vega.points(size=22, opacity=0.55),
+        x=axis("a", a),
+        y=axis("b", b),
+        color=vega.nominal("label", scale=colours, title="label", legend={"orient": "top"}),
+        tooltip=vega.tooltip("scatter", a=a.label, b=b.label),
+    )
+    layers = [triples]
     for channel, side in (("x", a), ("y", b)):
         limit = _limit(side)
         if limit is not None:
@@ -355,7 +321,7 @@ def _limit(side: _Side) -> float | None:
     thresholds = side.run.thresholds()
     if thresholds is None or thresholds.get("relations"):
         return None
-    return float((side.scores < thresholds["value"]).mean())
+    return float((side.decisions.scores < thresholds["value"]).mean())
 
 
 # -- triples ------------------------------------------------------------------------------------
@@ -374,7 +340,7 @@ def _triple_grid(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]], shor
         for index in indices[np.argsort(-rank_gap[indices], kind="stable")][:LISTED_TRIPLES].tolist():
             label = LABELS[int(index >= len(a.decisions.positive))]
             parts = ((short[name], name) for name in names[index])
-            rows.append((side.label, label, *(rounded(float(rank[index])) for rank in ranks), *parts))
+            rows.append((side.label, label, *(facts.rounded(float(rank[index])) for rank in ranks), *parts))
     heads = columns("text", "right", "label") + columns("share", f"place, {a.label}", f"place, {b.label}")
     heads += columns("name", "subject", "relation", "object")
     return Grid(heads, tuple(rows), search=True) if rows else None

@@ -7,6 +7,7 @@ negative was made from). All text in it is escaped here.
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,29 +74,26 @@ def draw(arrows: Iterable[Arrow], type_predicate: str | None = None, short: Mapp
     return _Drawing(listed, type_predicate, short or short_names(names, _LETTERS)).svg() if listed else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
-    x: float
-    y: float
+# A point of the drawing is a complex number: x to the right, y down.
 
 
 @dataclass(frozen=True, slots=True)
 class _Area:
     """The rectangle that a text occupies."""
 
-    centre: _Point
+    centre: complex
     width: float
     height: float
 
-    def holds(self, point: _Point) -> bool:
+    def holds(self, point: complex) -> bool:
         """Whether a point lies in it."""
-        dx, dy = abs(point.x - self.centre.x), abs(point.y - self.centre.y)
-        return dx <= self.width / 2 and dy <= self.height / 2
+        away = point - self.centre
+        return abs(away.real) <= self.width / 2 and abs(away.imag) <= self.height / 2
 
     def meets(self, other: _Area) -> bool:
         """Whether the two overlap."""
-        dx, dy = abs(self.centre.x - other.centre.x), abs(self.centre.y - other.centre.y)
-        return dx < (self.width + other.width) / 2 and dy < (self.height + other.height) / 2
+        away = self.centre - other.centre
+        return abs(away.real) < (self.width + other.width) / 2 and abs(away.imag) < (self.height + other.height) / 2
 
 
 class _Drawing:
@@ -120,7 +118,7 @@ class _Drawing:
         arrows = [a for a in self.arrows if {a.subject, a.object} == {one, other}]
         return sorted(arrows, key=lambda arrow: arrow.kind == "conclusion")
 
-    def _layout(self) -> tuple[float, dict[str, _Point]]:
+    def _layout(self) -> tuple[float, dict[str, complex]]:
         """Return the height, and the centres of the boxes: on a line, a triangle or a circle."""
         most_parallel = max((len(self._between(*pair)) for pair in combinations(self.names, 2)), default=0)
         loops = max(len(self._between(name, name)) for name in self.names) * _LOOP
@@ -131,20 +129,20 @@ class _Drawing:
         if len(self.names) <= 2:
             line = max(_BOX / 2 + 6.0 + loops, bend + 18.0, _ABOVE + 10.0)
             xs = [centre] if len(self.names) == 1 else [left, right]
-            return line + below, {n: _Point(x, line) for n, x in zip(self.names, xs, strict=True)}
+            return line + below, {n: complex(x, line) for n, x in zip(self.names, xs, strict=True)}
         top = _BOX / 2 + 6.0 + loops
         if len(self.names) == 3:
             line = top + 136.0 + labels
-            corners = [_Point(left, line), _Point(right, line), _Point(centre, top)]
+            corners = [complex(left, line), complex(right, line), complex(centre, top)]
             return line + below, dict(zip(self.names, corners, strict=True))
         radius = 106.0 + labels / 2 + 22.0 * (len(self.names) - 4)
         circle = [
-            _Point(centre - (right - left) / 2 * math.cos(turn), top + radius - radius * math.sin(turn))
+            complex(centre - (right - left) / 2 * math.cos(turn), top + radius - radius * math.sin(turn))
             for turn in _turns(len(self.names))
         ]
         return top + 2 * radius + below, dict(zip(self.names, circle, strict=True))
 
-    def _box(self, name: str, centre: _Point) -> _Area:
+    def _box(self, name: str, centre: complex) -> _Area:
         width = max(min(len(self.short[name]), _LETTERS) * _LETTER + 20.0, 44.0)
         return _Area(centre, width, _BOX)
 
@@ -173,7 +171,7 @@ class _Drawing:
         box = self.boxes[name]
         yield _rectangle("constant", box, name, self.short[name])
         for row, arrow in enumerate(a for a in self.types if a.subject == name):
-            centre = _Point(box.centre.x, box.centre.y + _BOX / 2 + _ROW * (row + 0.5) + 1.0)
+            centre = complex(box.centre.real, box.centre.imag + _BOX / 2 + _ROW * (row + 0.5) + 1.0)
             text = self.short[arrow.object]
             area = _Area(centre, min(len(text), _LETTERS) * _SMALL + 16.0, _ROW - 4.0)
             title = f"{arrow.subject} {arrow.relation} {arrow.object}"
@@ -182,12 +180,11 @@ class _Drawing:
     def _curve(self, arrow: Arrow, one: str, other: str, bend: float, texts: list[str]) -> Iterator[str]:
         """Yield an arrow between two boxes that passes beside the straight line by `bend`."""
         start, end = self.boxes[one].centre, self.boxes[other].centre
-        length = math.hypot(end.x - start.x, end.y - start.y)
         # The normal points down for lines that go right.
-        turn = 1.0 if (end.x, end.y) > (start.x, start.y) else -1.0
-        nx, ny = -turn * (end.y - start.y) / length, turn * (end.x - start.x) / length
+        turn = 1 if (end.real, end.imag) > (start.real, start.imag) else -1
+        normal = turn * 1j * (end - start) / abs(end - start)
         # A curve passes its control point at half the distance.
-        pull = _Point((start.x + end.x) / 2 + 2 * bend * nx, (start.y + end.y) / 2 + 2 * bend * ny)
+        pull = (start + end) / 2 + 2 * bend * normal
         from_, to = self.boxes[arrow.subject], self.boxes[arrow.object]
         curve = _Curve(from_.centre, pull, to.centre)
         first, last = curve.leaves(from_), 1.0 - curve.turned().leaves(to)
@@ -197,22 +194,22 @@ class _Drawing:
     def _loop(self, arrow: Arrow, level: int, texts: list[str]) -> Iterator[str]:
         """Yield an arrow from a box to itself, above it."""
         box = self.boxes[arrow.subject]
-        x, y, high = box.centre.x, box.centre.y - _BOX / 2, _LOOP * (level + 1)
+        x, y, high = box.centre.real, box.centre.imag - _BOX / 2, _LOOP * (level + 1)
         wide = 16.0 + 8.0 * level
         line = f"M{x - 10:.1f} {y:.1f}C{x - wide - 24:.1f} {y - high:.1f} {x + wide + 24:.1f} {y - high:.1f} "
-        yield _path(arrow.kind, f"{line}{x + 10:.1f} {y:.1f}", (_Point(x + 10.0, y), math.pi * 0.62))
-        self._write_relation(arrow, [_Point(x, y - 0.75 * high)], texts)
+        yield _path(arrow.kind, f"{line}{x + 10:.1f} {y:.1f}", (complex(x + 10.0, y), math.pi * 0.62))
+        self._write_relation(arrow, [complex(x, y - 0.75 * high)], texts)
 
-    def _write_relation(self, arrow: Arrow, candidates: Sequence[_Point], texts: list[str]) -> None:
+    def _write_relation(self, arrow: Arrow, candidates: Sequence[complex], texts: list[str]) -> None:
         """Write an arrow's relation at the first free candidate; at the very first if none is free."""
         text = self.short[arrow.relation]
         # Between wide boxes there is no room on the line, but above it.
-        above = [_Point(centre.x, centre.y - _ABOVE) for centre in candidates[:1]]
+        above = [centre - _ABOVE * 1j for centre in candidates[:1]]
         areas = [_Area(centre, len(text) * _SMALL + 6.0, 17.0) for centre in (*candidates, *above)]
         area = next((a for a in areas if not any(a.meets(other) for other in self.occupied)), areas[0])
         self.occupied.append(area)
         texts.append(
-            f'<text class="relation {arrow.kind}" x="{area.centre.x:.1f}" y="{area.centre.y + 4:.1f}">'
+            f'<text class="relation {arrow.kind}" x="{area.centre.real:.1f}" y="{area.centre.imag + 4:.1f}">'
             f"<title>{escape(arrow.relation)}</title>{escape(text)}</text>"
         )
 
@@ -225,33 +222,31 @@ _SHARES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)
 class _Curve:
     """A quadratic Bézier curve."""
 
-    start: _Point
-    pull: _Point
-    end: _Point
+    start: complex
+    pull: complex
+    end: complex
 
     def turned(self) -> _Curve:
         """Return the same curve in the other direction."""
         return _Curve(self.end, self.pull, self.start)
 
-    def _blossom(self, s: float, t: float) -> _Point:
+    def _blossom(self, s: float, t: float) -> complex:
         a, b, c = (1 - s) * (1 - t), (1 - s) * t + s * (1 - t), s * t
-        return _Point(
-            a * self.start.x + b * self.pull.x + c * self.end.x, a * self.start.y + b * self.pull.y + c * self.end.y
-        )
+        return a * self.start + b * self.pull + c * self.end
 
-    def at(self, share: float) -> _Point:
+    def at(self, share: float) -> complex:
         """Return the point at this share of the way."""
         return self._blossom(share, share)
 
     def part(self, first: float, last: float) -> str:
         """Return the part between two shares as the commands of a path."""
         start, pull, end = self.at(first), self._blossom(first, last), self.at(last)
-        return f"M{start.x:.1f} {start.y:.1f}Q{pull.x:.1f} {pull.y:.1f} {end.x:.1f} {end.y:.1f}"
+        return f"M{_place(start)}Q{_place(pull)} {_place(end)}"
 
-    def heading(self, share: float) -> tuple[_Point, float]:
+    def heading(self, share: float) -> tuple[complex, float]:
         """Return the point at this share of the way, and the direction there."""
         before, point = self._blossom(share, max(share - 0.05, 0.0)), self.at(share)
-        return point, math.atan2(point.y - before.y, point.x - before.x)
+        return point, cmath.phase(point - before)
 
     def leaves(self, area: _Area) -> float:
         """Return at which share of the way it leaves the area that it starts in."""
@@ -272,24 +267,25 @@ def _turns(count: int) -> list[float]:
 
 
 def _rectangle(kind: str, area: _Area, title: str, text: str) -> str:
-    x, y = area.centre.x - area.width / 2, area.centre.y - area.height / 2
+    x, y = area.centre.real - area.width / 2, area.centre.imag - area.height / 2
     # A name that only its whole length tells from another is pressed into its box.
     pressed = f' textLength="{area.width - 8:.1f}" lengthAdjust="spacingAndGlyphs"' if len(text) > _LETTERS else ""
     return (
         f'<g class="{kind}"><title>{escape(title)}</title><rect x="{x:.1f}" y="{y:.1f}" '
         f'width="{area.width:.1f}" height="{area.height:.1f}" rx="6"/>'
-        f'<text x="{area.centre.x:.1f}" y="{area.centre.y + 4.5:.1f}"{pressed}>{escape(text)}</text></g>'
+        f'<text x="{area.centre.real:.1f}" y="{area.centre.imag + 4.5:.1f}"{pressed}>{escape(text)}</text></g>'
     )
 
 
-def _path(kind: str, line: str, heading: tuple[_Point, float]) -> str:
+def _place(point: complex) -> str:
+    return f"{point.real:.1f} {point.imag:.1f}"
+
+
+def _path(kind: str, line: str, heading: tuple[complex, float]) -> str:
     """Return an arrow; its head is a path of its own, since markers would need unique names."""
     tip, direction = heading
-    corners = [
-        (tip.x - 9 * math.cos(direction + side), tip.y - 9 * math.sin(direction + side)) for side in (0.42, -0.42)
-    ]
-    back = "".join(f"L{x:.1f} {y:.1f}" for x, y in corners)
-    head = f"M{tip.x:.1f} {tip.y:.1f}{back}Z"
+    corners = [tip - cmath.rect(9, direction + side) for side in (0.42, -0.42)]
+    head = f"M{_place(tip)}{''.join(f'L{_place(corner)}' for corner in corners)}Z"
     return f'<g class="{kind}"><path class="line" d="{line}"/><path class="head" d="{head}"/></g>'
 
 

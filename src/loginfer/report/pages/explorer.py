@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,6 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import POSITIONS
 from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.evaluation.predictions import labelled_triples
-from loginfer.report.facts import benchmark_labels
 from loginfer.report.statistics import decisions_of
 from loginfer.report.values import DataFile, Page
 
@@ -127,7 +127,7 @@ def even_indices(total: int, limit: int) -> Ints:
 def _scored(context: ReportContext, cell: Cell, relations: Sequence[str]) -> _ScoredSystem:
     """Read the scores and decisions of a system, of the run with the smallest seed."""
     decisions = decisions_of(cell.first)
-    scores = np.concatenate([decisions.positive, decisions.negative])
+    scores = decisions.scores
     ordered = np.sort(scores)
     middles = np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")
     ranks = (500 * middles) // max(len(scores), 1)
@@ -283,11 +283,7 @@ def front_coded(names: Sequence[str]) -> list[int | str]:
     coded: list[int | str] = []
     previous = ""
     for name in names:
-        shared = 0
-        for previous_letter, letter in zip(previous, name, strict=False):
-            if previous_letter != letter:
-                break
-            shared += 1
+        shared = len(commonprefix([previous, name]))  # noqa: RUF071 - letter by letter
         coded += [len(name[:shared].encode("utf-16-le")) // 2, name[shared:]]
         previous = name
     return coded
@@ -297,11 +293,8 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Yield the files of each benchmark and the page that shows them; nothing if the explorer is off."""
     if context.options.explorer <= 0:
         return
-    names = context.collection.benchmark_names
-    labels = benchmark_labels(names)
-    for name in names:
+    for name, label in context.labels.items():
         context.tell(f"test triples of {name}")
-        yield from explorer_files(context, name, labels[name])
-    benchmarks = [(slug_of(context, name), labels[name]) for name in names]
-    content = {"benchmarks": benchmarks}
+        yield from explorer_files(context, name, label)
+    content = {"benchmarks": [(slug_of(context, name), label) for name, label in context.labels.items()]}
     yield Page("explorer.html", "Explorer", "explorer.html", content, "explorer", ("explorer.js",))

@@ -17,7 +17,7 @@ from loginfer.report import facts, vega
 from loginfer.report.collection import Cell
 from loginfer.report.paper import Answer, benchmark_parts, expressiveness, theory
 from loginfer.report.statistics import decisions_of
-from loginfer.report.values import Chart, Choice, DataFile, Page, Picker, Rows, headings
+from loginfer.report.values import Chart, Choice, DataFile, Page, Picker, loaded_rows
 
 # A system has learned more than the best shortcut if it is at least so far above it.
 MARGIN = 0.10
@@ -94,14 +94,9 @@ def outcome(can: Answer, learned: Outcome) -> tuple[str, str]:
         return "open", "theory is silent"
     if can == "yes":
         return ("agree", "can, and does") if learned == "learned" else ("missed", "can, but does not show it")
-    return (
-        ("disagree", "cannot, yet is above all shortcuts")
-        if learned == "learned"
-        else ("agree", "cannot, and does not")
-    )
-
-
-RULE_FIELDS = ("system", "rule", "short", "conclusions", "recall", "negatives", "accepted", "gap")
+    if learned == "learned":
+        return "disagree", "cannot, yet is above all shortcuts"
+    return "agree", "cannot, and does not"
 
 
 def rule_rows(cells: Sequence[Cell]) -> dict[str, Any]:
@@ -112,22 +107,11 @@ def rule_rows(cells: Sequence[Cell]) -> dict[str, Any]:
             conclusions, negatives = counts["tp"] + counts["fn"], counts["fp"] + counts["tn"]
             if conclusions and negatives:
                 recall, accepted = counts["tp"] / conclusions, counts["fp"] / negatives
-                rows.append(
-                    (
-                        cell.system,
-                        counts["rule"],
-                        facts.rule_label(counts["rule"]),
-                        conclusions,
-                        round(recall, 4),
-                        negatives,
-                        round(accepted, 4),
-                        round(recall - accepted, 4),
-                    )
-                )
-    return Rows.of(RULE_FIELDS, rows).packed("system", "rule", "short")
+                gap, rule = round(recall - accepted, 4), (counts["rule"], facts.rule_label(counts["rule"]))
+                rows.append((cell.system, *rule, conclusions, round(recall, 4), negatives, round(accepted, 4), gap))
+    return loaded_rows("rules-and-near-misses", rows)
 
 
-EDIT_FIELDS = ("system", "kind", "triples", "share", "place")
 # The column of the positives.
 CONCLUSIONS = "conclusions"
 # Where a negative came from, as the page says it, in the order of the columns.
@@ -157,7 +141,7 @@ def edit_rows(context: facts.ReportContext, name: str, cells: Sequence[Cell]) ->
         kinds = _kinds(origins)
         for cell in cells:
             rows += _edit_rows_of(cell, kinds)
-    return Rows.of(EDIT_FIELDS, rows).packed("system", "kind")
+    return loaded_rows("edits", rows)
 
 
 def _edit_rows_of(cell: Cell, kinds: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]:
@@ -202,23 +186,13 @@ def slope_chart(standings: Sequence[Standing], groups: Sequence[str], methods: S
             rows.append((s.group, "shortcut", SHORTCUT, s.method, facts.rounded(s.best), None, None, *about))
     bottom = _bottom([row[4] for row in rows])
     labels = {place: at for group in groups for place, at in _label_heights(rows, group, bottom).items()}
-    return Chart(
+    return Chart.declared(
         "slopes",
-        "Systems and the best shortcut",
-        _slopes(methods, systems, bottom, bool(_twin_heading(standings))),
-        Rows.of(
-            ("group", "kind", "name", "method", "value", "twins", "over", "shortcut", "interval", "label"),
-            [(*row, labels.get((row[0], row[2], row[3]))) for row in rows],
-        ),
-        headings(group="benchmark", name="system", method="negatives", value="balanced accuracy",
-                 **_twin_heading(standings), over="above the best shortcut", shortcut="that shortcut",
-                 interval="its 95 % interval"),
-        "From left to right the same rules with harder negatives; where they are twins (nmm), only conclusions "
-        "that have one are left. The shaded part, up to the dashed line, is what the best shortcut "
-        "reaches: a point inside it says nothing about rules.",
-        (Choice.among("group", groups, "benchmark"),),
-        packed=("group", "kind", "name", "method", "shortcut", "interval"),
-    )  # fmt: skip
+        _slopes(methods, systems, bottom, _undefined(standings)),
+        [(*row, labels.get((row[0], row[2], row[3]))) for row in rows],
+        Choice.among("group", groups, "benchmark"),
+        without=_undefined(standings),
+    )
 
 
 def _label_heights(rows: Sequence[tuple[Any, ...]], group: str, bottom: float) -> dict[tuple[str, str, str], float]:
@@ -247,26 +221,17 @@ def _twins(standing: Standing) -> float | None:
     return facts.rounded(standing.cell.mean("twin_accuracy"))
 
 
-def _twin_heading(standings: Sequence[Standing]) -> dict[str, str]:
-    """Return the heading of twin accuracy, if conclusions have twins anywhere."""
-    return {"twins": "twin accuracy"} if any(_twins(s) is not None for s in standings) else {}
+def _undefined(standings: Sequence[Standing]) -> tuple[str, ...]:
+    """Return the field of twin accuracy, unless conclusions have twins anywhere."""
+    return () if any(_twins(s) is not None for s in standings) else ("twins",)
 
 
-def _slopes(methods: Sequence[str], systems: Sequence[str], bottom: float, twins: bool) -> dict[str, Any]:
-    tooltip = [
-        vega.nominal("name", title="system"),
-        vega.nominal("method", title="negatives"),
-        vega.share_tip("value", "balanced accuracy"),
-        *([vega.share_tip("twins", "twin accuracy")] if twins else []),
-        vega.number_tip("over", "above the best shortcut", "+.1%"),
-        vega.nominal("shortcut", title="best shortcut"),
-        vega.nominal("interval", title="its 95 % interval"),
-    ]
+def _slopes(methods: Sequence[str], systems: Sequence[str], bottom: float, without: Sequence[str]) -> dict[str, Any]:
     # A plain colour: an encoded one would join the legend of the systems.
     shortcut: dict[str, Any] = {
         "x": vega.method_axis(methods, scale={"domain": list(methods)}),
         "y": vega.share_axis("value", "balanced accuracy", scale={"domain": [bottom, 1]}),
-        "tooltip": tooltip,
+        "tooltip": vega.tooltip("slopes", without=without),
     }
     system = {**shortcut, **vega.picked_systems(systems, "name")}
     pick: dict[str, Any] = {"params": vega.pick_in_legend("name")}
@@ -278,25 +243,18 @@ def _slopes(methods: Sequence[str], systems: Sequence[str], bottom: float, twins
         text = {"type": "text", "align": "left", "dx": 10, "fontSize": 12}
         short = {"calculate": "datum.kind === 'shortcut' ? 'shortcut' : datum.name", "as": "name"}
         names = [{"transform": [*vega.filtered("isValid(datum.label)"), short], "mark": text, "encoding": at_end}]
-    of_shortcuts, of_systems = (vega.filtered(f"datum.kind === '{kind}'") for kind in ("shortcut", "system"))
+    of_shortcuts, of_systems = (f"datum.kind === '{kind}'" for kind in ("shortcut", "system"))
     dashed = {"type": "line", "strokeDash": [6, 4], "strokeWidth": 3, "color": vega.GREY,
               "point": {"color": vega.GREY, "size": 70, "shape": "diamond"}}  # fmt: skip
-    return vega.sized(
-        {
-            "layer": [
-                {
-                    "transform": of_shortcuts,
-                    "mark": {"type": "area", "opacity": 0.16, "color": vega.GREY, "clip": True},
-                    "encoding": {**shortcut, "y2": {"datum": bottom}},
-                },
-                {"transform": of_shortcuts, "mark": dashed, "encoding": shortcut},
-                {"transform": of_systems, **pick, "mark": {"type": "line", "strokeWidth": 2}, "encoding": system},
-                {"transform": of_systems, "mark": vega.points(size=55), "encoding": system},
-                *names,
-            ]
-        },
-        height=420,
-    )
+    area = {"type": "area", "opacity": 0.16, "color": vega.GREY, "clip": True}
+    layers = [
+        vega.layer(area, of_shortcuts, **shortcut, y2={"datum": bottom}),
+        vega.layer(dashed, of_shortcuts, **shortcut),
+        {"transform": vega.filtered(of_systems), **pick, **vega.layer({"type": "line", "strokeWidth": 2}, **system)},
+        vega.layer(vega.points(size=55), of_systems, **system),
+        *names,
+    ]
+    return vega.sized({"layer": layers}, height=420)
 
 
 # -- above the best shortcut --------------------------------------------------------------------
@@ -316,34 +274,19 @@ def margin_chart(standings: Sequence[Standing], groups: Sequence[str], methods: 
         for s in standings
         if s.over is not None
     ]  # fmt: skip
-    transforms = [{"calculate": "format(100 * datum.over, '+.1f')", "as": "shown"}]
-    tooltip = [
-        vega.nominal("system"),
-        vega.nominal("group", title="benchmark"),
-        vega.share_tip("value", "system"),
-        vega.nominal("shortcut", title="best shortcut"),
-        vega.share_tip("best", "its balanced accuracy"),
-        vega.nominal("interval", title="its 95 % interval"),
-        vega.nominal("shown", title="points above it"),
-    ]
     legend = {"format": "+.0%", "orient": "bottom"}
     scale = _red_to_blue((-0.4, 0, 0.4), "#f7f7f7")
     colour = vega.quantity("over", title="above the best shortcut", legend=legend, scale=scale)
     present = {row[0] for row in rows}
-    return Chart(
+    return Chart.declared(
         "margins",
-        "Above the best shortcut",
-        vega.heat_map(vega.heat_axes(("group", groups), ("system", systems)), colour, "shown",
-                 "abs(datum.over) > 0.22", transforms=transforms, tooltip=tooltip),
-        Rows.of(("method", "system", "group", "over", "value", "twins", "best", "shortcut", "interval"), rows),
-        headings(method="negatives", system="system", group="benchmark", over="above the best shortcut",
-                 value="balanced accuracy", **_twin_heading(standings), shortcut="best shortcut",
-                 best="its balanced accuracy", interval="its 95 % interval"),
-        "Balanced accuracy of the system minus that of the best shortcut, in points. The oracle shows how "
-        "much there is to gain.",
-        (Choice("method", "negatives", tuple((m, facts.method_words(m)) for m in methods if m in present)),),
-        packed=("method", "system", "group", "shortcut", "interval"),
-    )  # fmt: skip
+        vega.heat_map(
+            "margins", vega.heat_axes(("group", groups), ("system", systems)), colour, "abs(datum.over) > 0.22"
+        ),
+        rows,
+        Choice("method", "negatives", tuple((m, facts.method_words(m)) for m in methods if m in present)),
+        without=_undefined(standings),
+    )
 
 
 # -- rule by rule -------------------------------------------------------------------------------
@@ -354,33 +297,16 @@ def rule_chart(systems: Sequence[str]) -> Chart:
     bottom = {"orient": "bottom"}
     size = vega.quantity("conclusions", title="conclusions in test", legend=bottom, scale={"range": [25, 260]})
     scale = _red_to_blue((-0.2, 0.4, 1), "#e8c35a")
-    rules = {
-        "mark": vega.points(opacity=0.7),
-        "encoding": {
-            "x": vega.share_axis("accepted", "accepted of the rule's negatives", scale=vega.UNIT),
-            "y": vega.share_axis("recall", "accepted of its conclusions", scale=vega.UNIT),
-            "size": size,
-            "color": vega.quantity("gap", title="difference", legend={**bottom, "format": "+.0%"}, scale=scale),
-            "tooltip": [
-                vega.nominal("short", title="rule"),
-                vega.quantity("conclusions"),
-                vega.share_tip("recall", "accepted of them"),
-                vega.quantity("negatives"),
-                vega.share_tip("accepted", "accepted of them"),
-            ],
-        },
-    }
-    return Chart(
-        "rules-and-near-misses",
-        "Does it tell a rule's conclusions from its negatives?",
-        vega.sized({"layer": [vega.diagonal("a", "b"), rules]}, height=380),
-        Rows.of(RULE_FIELDS, ()),
-        headings("system", "rule", "conclusions", recall="accepted of them", negatives="negatives",
-                 accepted="accepted of them ", gap="difference"),
-        "Each point is a rule. Top left: its conclusions are accepted and its negatives are not. On the "
-        "dashed line the system does not tell them apart.",
-        (Choice.among("system", systems),),
-    )  # fmt: skip
+    rules = vega.layer(
+        vega.points(opacity=0.7),
+        x=vega.share_axis("accepted", "accepted of the rule's negatives", scale=vega.UNIT),
+        y=vega.share_axis("recall", "accepted of its conclusions", scale=vega.UNIT),
+        size=size,
+        color=vega.quantity("gap", title="difference", legend={**bottom, "format": "+.0%"}, scale=scale),
+        tooltip=vega.tooltip("rules-and-near-misses"),
+    )
+    spec = vega.sized({"layer": [vega.diagonal("a", "b"), rules]}, height=380)
+    return Chart.declared("rules-and-near-misses", spec, None, Choice.among("system", systems))
 
 
 def edit_chart(systems: Sequence[str]) -> Chart:
@@ -391,19 +317,7 @@ def edit_chart(systems: Sequence[str]) -> Chart:
     axes["x"].pop("scale")
     legend = {"format": ".0%", "orient": "bottom"}
     colour = vega.quantity("share", title="accepted", legend=legend, scale={"domain": [0, 1], "scheme": "blues"})
-    tooltip = [*map(vega.nominal, ("system", "kind")), vega.quantity("triples"), vega.share_tip("share", "accepted")]
-    transforms = [{"calculate": "format(100 * datum.share, '.0f')", "as": "shown"}]
-    return Chart(
-        "edits",
-        "Which near misses does it accept?",
-        vega.heat_map(axes, colour, "shown", "datum.share > 0.55", transforms=transforms, tooltip=tooltip),
-        Rows.of(EDIT_FIELDS, ()),
-        headings("system", "kind", triples="triples in test", share="accepted"),
-        "Shares of the test triples that a system accepts, in percent. All conclusions should be, no "
-        "negative. Another relation: the rule's conclusion if one atom had another relation. Reversed: if "
-        "one atom went the other way. Atom missing: without one atom. Equal constants: without one "
-        "inequality.",
-    )
+    return Chart.declared("edits", vega.heat_map("edits", axes, colour, "datum.share > 0.55"))
 
 
 def pages(context: facts.ReportContext) -> Iterator[Page | DataFile]:
@@ -415,12 +329,11 @@ def pages(context: facts.ReportContext) -> Iterator[Page | DataFile]:
     if not standings:
         return
     options: list[tuple[str, str]] = []
-    labels = facts.benchmark_labels(context.collection.benchmark_names)
     edits = False
     for benchmark in [] if context.collection.light else _detailed_benchmarks(groups):
         path = context.data_file("learned", benchmark)
         data = _benchmark_data(context, benchmark)
-        options.append((labels[benchmark], path))
+        options.append((context.labels[benchmark], path))
         edits = edits or bool(data["charts"]["edits"]["rows"])
         yield DataFile(path, data)
     yield _page(context, groups, standings, options, edits)
@@ -453,8 +366,7 @@ def _page(
     options: Sequence[tuple[str, str]],
     edits: bool,
 ) -> Page:
-    present = {s.cell.system for s in standings}
-    systems = [name for name in context.collection.systems if name in present]
+    systems = context.collection.systems_of(s.cell for s in standings)
     methods = sorted({s.method for s in standings}, key=facts.method_order)
     first = sorted(methods, key=lambda method: (method != hardest(methods), facts.method_order(method)))
     names = [group for group in groups if any(s.group == group for s in standings)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from loginfer.report import vega
 from loginfer.report.collection import Cell, Collection
-from loginfer.report.facts import Figure, ReportContext, benchmark_labels, figures_of, paper_figure, rounded
+from loginfer.report.facts import Figure, ReportContext, figures_of, once_per_report, paper_figure, rounded
 from loginfer.report.pages.rules import verdict_bars, verdict_rows
 from loginfer.report.statistics import (
     ALPHA,
@@ -21,7 +21,7 @@ from loginfer.report.statistics import (
     seed_interval,
     triple_intervals,
 )
-from loginfer.report.values import Chart, Choice, DataFile, Page, Picker, Rows, headings
+from loginfer.report.values import Chart, Choice, DataFile, Page, Picker, Rows, loaded_rows
 from loginfer.report.verdicts import ORACLE, cell_verdicts, system_title, verdicts_in
 
 # More rows have a legend instead of their names.
@@ -43,10 +43,10 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Make the overview, and a file with the pairs of systems for each benchmark."""
     collection = context.collection
     statistics = statistics_of(context)
-    labels = benchmark_labels(collection.benchmark_names)
+    labels = context.labels
     compared = [name for name in collection.benchmark_names if statistics[name].pairs]
     for benchmark in compared:
-        pairs = _pair_rows(statistics[benchmark].pairs).as_dict()
+        pairs = loaded_rows("pairs", map(_pair_row, statistics[benchmark].pairs))
         yield DataFile(context.data_file("pairs", benchmark), {"charts": {"pairs": pairs}})
     rows = figure_rows(context)
     judged = cell_verdicts(context)
@@ -71,6 +71,7 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     yield Page("index.html", "Overview", "overview.html", content, "overview")
 
 
+@once_per_report
 def statistics_of(context: ReportContext) -> dict[str, _Statistics]:
     """Return the statistics of each benchmark; empty ones where only figures were kept."""
 
@@ -79,8 +80,7 @@ def statistics_of(context: ReportContext) -> dict[str, _Statistics]:
         return _statistics(context.collection.of_benchmark(name), name)
 
     empty, light = _Statistics({}, (), 0), context.collection.light
-    names = context.collection.benchmark_names
-    return context.once("statistics", lambda: {name: empty if light else make(name) for name in names})
+    return {name: empty if light else make(name) for name in context.collection.benchmark_names}
 
 
 def _statistics(cells: Sequence[Cell], benchmark: str) -> _Statistics:
@@ -109,8 +109,7 @@ _SHORTCUT = "best shortcut"
 
 def accuracy_chart(context: ReportContext) -> Chart:
     """Return the systems with their intervals, best first, beside the best shortcut and the oracle."""
-    labels = benchmark_labels(context.collection.benchmark_names)
-    statistics = statistics_of(context)
+    labels, statistics = context.labels, statistics_of(context)
     main = Figure("balanced_accuracy", "balanced accuracy")
     by_benchmark: dict[str, list[tuple[Any, ...]]] = {}
     best: dict[str, float | None] = {}
@@ -128,17 +127,9 @@ def accuracy_chart(context: ReportContext) -> Chart:
         for benchmark, of_benchmark in by_benchmark.items()
         for place, row in enumerate(sorted(of_benchmark, key=lambda row: -row[2]))
     ]
-    caption = "Balanced accuracy on test with its 95 % interval, best first; guessing gives 50 %."
-    beside = " Left of the dashed line a system does no better than the best shortcut, which knows no rule."
     known = any(value is not None for value in best.values())
-    return Chart(
-        "accuracy",
-        f"Accuracy{' beside the best shortcut' if known else ''}",
-        _accuracy_spec(rows, context.collection.systems),
-        Rows.of(("benchmark", "place", "name", "system", "value", "low", "high", "best"), rows),
-        headings("benchmark", name="system", value="balanced accuracy", low="interval from", high="to"),
-        f"{caption}{beside if known else ''}",
-    )
+    name = "accuracy-beside-shortcuts" if known else "accuracy"
+    return Chart.declared(name, _accuracy_spec(rows, context.collection.systems), rows)
 
 
 def _accuracy_spec(rows: Sequence[tuple[Any, ...]], systems: Sequence[str]) -> dict[str, Any]:
@@ -155,35 +146,27 @@ def _accuracy_spec(rows: Sequence[tuple[Any, ...]], systems: Sequence[str]) -> d
     colour = vega.system_colours([*systems, *known])
     colour["scale"]["range"][len(systems) :] = [vega.GREY] * len(known)
     colour["legend"] = {"orient": "top", "columns": 4, "title": None} if crowded else None
-    tooltip = [vega.nominal("name", title="system"), vega.nominal("benchmark"), vega.share_tip("value", "accuracy")]
-    tooltip += [vega.share_tip("low", "95 % interval from"), vega.share_tip("high", "to")]
-    shown = {**position, "color": colour, "tooltip": tooltip}
+    shown = {**position, "color": colour, "tooltip": vega.tooltip("accuracy")}
     right = f"(isValid(datum.low) ? datum.low : datum.value) > {bottom + 0.4 * (1 - bottom)}"
 
     def across(field: str) -> dict[str, Any]:
         return vega.share_axis(field, "balanced accuracy on test", scale=scale)
 
     def label(test: str, field: str, **mark: Any) -> dict[str, Any]:
-        return {
-            "transform": [
-                *vega.filtered(test),
-                {"calculate": f"datum.name === '{_SHORTCUT}' ? 'shortcut' : datum.name", "as": "label"},
-                {"calculate": f"isValid(datum.{field}) ? datum.{field} : datum.value", "as": "end"},
-            ],
-            "mark": {"type": "text", "fontSize": 12, "baseline": "middle", **mark},
-            "encoding": {**position, "x": across("end"), "text": vega.nominal("label")},
-        }
+        texts = [
+            {"calculate": f"datum.name === '{_SHORTCUT}' ? 'shortcut' : datum.name", "as": "label"},
+            {"calculate": f"isValid(datum.{field}) ? datum.{field} : datum.value", "as": "end"},
+        ]
+        mark = {"type": "text", "fontSize": 12, "baseline": "middle", **mark}
+        drawn = vega.layer(mark, **position, x=across("end"), text=vega.nominal("label"))
+        return {"transform": [*vega.filtered(test), *texts], **drawn}
 
     line = {"type": "rule", "strokeDash": [6, 4], "color": vega.GREY, "strokeWidth": 2}
     ends = {"y": {**band, "bandPosition": 0}, "y2": {"field": "benchmark", "bandPosition": 1}}
     layers = [
-        {
-            "transform": vega.filtered("datum.place === 0 && isValid(datum.best)"),
-            "mark": line,
-            "encoding": {**ends, "x": across("best")},
-        },
-        {"mark": {"type": "rule", "strokeWidth": 3}, "encoding": shown | {"x": across("low"), "x2": {"field": "high"}}},
-        {"mark": vega.points(size=70, opacity=1), "encoding": {**shown, "x": across("value")}},
+        vega.layer(line, "datum.place === 0 && isValid(datum.best)", **ends, x=across("best")),
+        vega.layer({"type": "rule", "strokeWidth": 3}, **shown, x=across("low"), x2={"field": "high"}),
+        vega.layer(vega.points(size=70, opacity=1), **shown, x=across("value")),
     ]
     if not crowded:
         layers += [label(right, "low", align="right", dx=-8), label(f"!({right})", "high", align="left", dx=8)]
@@ -193,38 +176,30 @@ def _accuracy_spec(rows: Sequence[tuple[Any, ...]], systems: Sequence[str]) -> d
 
 def learned_chart(context: ReportContext) -> Chart:
     """Return how many rules each system learned, replaced by a shortcut, or did not learn."""
-    judged = [verdict for verdict in cell_verdicts(context) if verdict.rules]
-    labels = benchmark_labels(context.collection.benchmark_names)
+    judged, labels = [verdict for verdict in cell_verdicts(context) if verdict.rules], context.labels
     titles = {verdict.cell.system: system_title(verdict.cell) for verdict in judged}
     names = [titles[name] for name in verdicts_in(judged).systems]
     rows = verdict_rows([(v.cell, {"verdicts": v.rules}) for v in judged], labels)
-    rows = Rows(rows.fields, tuple((titles[system], *more) for system, *more in rows.rows))
+    rows = [(titles[system], *more) for system, *more in rows]
     benchmarks = dict.fromkeys(labels[verdict.cell.benchmark] for verdict in judged)
-    choices = (Choice.among("benchmark", benchmarks, everything=True),) if len(benchmarks) > 1 else ()
-    title = "Learned, replaced by a shortcut, or not learned"
-    caption = "The rules of the benchmarks, by what the diagnosis says of each. Untested: no negatives tell the rule "
-    return verdict_bars(rows, "system", names, choices, title, f"{caption}from a shortcut.")
+    choices = [Choice.among("benchmark", benchmarks, everything=True)] if len(benchmarks) > 1 else []
+    return verdict_bars(rows, "system", names, *choices)
 
 
 # -- heat maps ----------------------------------------------------------------------------------
-
-_FIELDS = (
-    "system", "benchmark", "metric", "value", "low", "high", "over", "count", "seeds", "paper", "delta",
-)  # fmt: skip
 
 
 def figure_rows(context: ReportContext) -> Rows:
     """Return every share of every cell, with its interval and the paper's value."""
     collection, statistics = context.collection, statistics_of(context)
-    labels = benchmark_labels(collection.benchmark_names)
     rows = []
     for figure in figures_of(collection):
         for cell in collection.cells:
             value = cell.mean(figure.metric, figure.protocol)
             if value is not None:
                 interval = _interval(cell, figure, statistics[cell.benchmark])
-                rows.append(_row(cell, figure, value, interval, labels[cell.benchmark]))
-    return Rows.of(_FIELDS, rows)
+                rows.append(_row(cell, figure, value, interval, context.labels[cell.benchmark]))
+    return Rows.declared("figures", rows)
 
 
 def _interval(cell: Cell, figure: Figure, statistics: _Statistics) -> Interval | None:
@@ -240,39 +215,10 @@ def _row(cell: Cell, figure: Figure, value: float, interval: Interval | None, la
     return cell.system, label, figure.key, rounded(value), *ends, len(cell.runs), rounded(paper), delta
 
 
-_TEXTS = [
-    {"calculate": "format(100 * datum.value, '.1f')", "as": "shown"},
-    {
-        "calculate": "isValid(datum.low) ? format(100 * datum.low, '.1f') + ' to ' + "
-        "format(100 * datum.high, '.1f') + ' over ' + format(datum.count, ',') + ' ' + datum.over : 'none'",
-        "as": "interval",
-    },
-    {"calculate": "isValid(datum.paper) ? format(100 * datum.paper, '.1f') : 'none'", "as": "printed"},
-    {"calculate": "isValid(datum.delta) ? format(100 * datum.delta, '+.1f') : 'none'", "as": "apart"},
-]
-
-_TOOLTIP = [
-    vega.nominal("system"),
-    vega.nominal("benchmark"),
-    vega.nominal("shown", title="ours, %"),
-    vega.nominal("interval", title="95 % interval"),
-    vega.quantity("seeds", title="seeds"),
-    vega.nominal("printed", title="paper, %"),
-    vega.nominal("apart", title="ours minus paper"),
-]
-
-
-_COLUMNS = headings(
-    "benchmark", "system", "metric", value="ours", low="interval from", high="to", over="over", count="how many",
-    seeds="seeds", paper="paper", delta="ours minus paper",
-)  # fmt: skip
-
-
 def heat_map(context: ReportContext) -> Chart:
     """Return all systems on all benchmarks, one metric at a time."""
     collection = context.collection
-    labels = benchmark_labels(collection.benchmark_names)
-    axes = vega.heat_axes(("system", collection.systems), ("benchmark", list(labels.values())))
+    axes = vega.heat_axes(("system", collection.systems), ("benchmark", list(context.labels.values())))
     colour = vega.quantity(
         "value",
         title=None,
@@ -280,16 +226,9 @@ def heat_map(context: ReportContext) -> Chart:
         scale={"type": "pow", "exponent": 3, "domain": [0, 1], "scheme": "viridis"},
         legend={"format": ".0%", "gradientLength": 160, "values": [0, 0.6, 0.8, 0.9, 1]},
     )
-    return Chart(
-        "figures",
-        "All systems on all benchmarks",
-        vega.heat_map(axes, colour, "shown", "datum.value < 0.84", transforms=_TEXTS, tooltip=_TOOLTIP),
-        figure_rows(context),
-        _COLUMNS,
-        "In percent, the mean over the seeds. Point at a cell for its interval and the paper's value.",
-        (Choice("metric", "metric", tuple((f.key, f.title) for f in figures_of(collection))),),
-        packed=("system", "benchmark", "metric", "over"),
-    )
+    choice = Choice("metric", "metric", tuple((f.key, f.title) for f in figures_of(collection)))
+    spec = vega.heat_map("figures", axes, colour, "datum.value < 0.84")
+    return Chart.declared("figures", spec, figure_rows(context).rows, choice)
 
 
 def _red_to_blue(field: str, most: float) -> dict[str, Any]:
@@ -300,7 +239,7 @@ def _red_to_blue(field: str, most: float) -> dict[str, Any]:
 
 def _delta_map(collection: Collection, labels: Mapping[str, str], rows: Rows) -> Chart | None:
     """Return ours minus the paper's; None if the paper has none of the cells."""
-    delta, metric = _FIELDS.index("delta"), _FIELDS.index("metric")
+    delta, metric = map(rows.fields.index, ("delta", "metric"))
     compared = [row for row in rows.rows if row[delta] is not None]
     metrics = {row[metric] for row in compared}
     figures = [figure for figure in figures_of(collection) if figure.key in metrics]
@@ -309,89 +248,28 @@ def _delta_map(collection: Collection, labels: Mapping[str, str], rows: Rows) ->
     systems = [s for s in collection.systems if any(row[0] == s for row in compared)]
     names = [label for label in labels.values() if any(row[1] == label for row in compared)]
     axes = vega.heat_axes(("system", systems), ("benchmark", names))
-    colour = _red_to_blue("delta", 0.3)
+    spec = vega.heat_map("deltas", axes, _red_to_blue("delta", 0.3), "abs(datum.delta) > 0.2", text="apart")
     titles = {"balanced_accuracy": "balanced accuracy (its AUC)"}
-    return Chart(
-        "deltas",
-        "Ours minus the paper's",
-        vega.heat_map(axes, colour, "apart", "abs(datum.delta) > 0.2", transforms=_TEXTS, tooltip=_TOOLTIP),
-        Rows(_FIELDS, tuple(compared)),
-        _COLUMNS,
-        "In percentage points; blue where ours is higher, red where it is lower. The paper's AUC is computed "
-        "on hard decisions, so it is held against balanced accuracy; its MRR against the filtered protocol.",
-        (Choice("metric", "metric", tuple((f.key, titles.get(f.key, f.title)) for f in figures)),),
-    )
+    choice = Choice("metric", "metric", tuple((f.key, titles.get(f.key, f.title)) for f in figures))
+    return Chart.declared("deltas", spec, compared, choice)
 
 
 # -- pairs --------------------------------------------------------------------------------------
 
-_PAIR_COLUMNS = {
-    "first": "system (row)",
-    "second": "system (column)",
-    "difference": "balanced accuracy, row minus column",
-    "low": "interval from",
-    "high": "to",
-    "only_first": "only the row is right",
-    "only_second": "only the column is right",
-    "p": "p (McNemar)",
-    "adjusted": "p after Holm",
-    "verdict": "",
-}
 
-
-def _pair_rows(pairs: Sequence[Pair]) -> Rows:
-    return Rows.of(
-        tuple(_PAIR_COLUMNS),
-        [
-            (
-                pair.first,
-                pair.second,
-                rounded(pair.difference),
-                *bounds(pair.interval),
-                pair.only_first,
-                pair.only_second,
-                float(f"{pair.p:.3g}"),
-                float(f"{pair.adjusted:.3g}"),
-                "significant" if pair.significant else "not significant",
-            )
-            for pair in pairs
-        ],
-    )
+def _pair_row(pair: Pair) -> tuple[Any, ...]:
+    difference = (rounded(pair.difference), *bounds(pair.interval))
+    chances = [float(f"{p:.3g}") for p in (pair.p, pair.adjusted)]
+    verdict = "significant" if pair.significant else "not significant"
+    return pair.first, pair.second, *difference, pair.only_first, pair.only_second, *chances, verdict
 
 
 def _pair_map(collection: Collection) -> Chart:
-    names = [c.system for c in collection.cells if c.name != ORACLE]
-    systems = [system for system in collection.systems if system in names]
+    systems = collection.systems_of(cell for cell in collection.cells if cell.name != ORACLE)
     axes = vega.heat_axes(("second", systems[1:]), ("first", systems[:-1]))
     colour = {
         "condition": {"test": "datum.verdict === 'not significant'", "value": "#c9ced4"},
         **_red_to_blue("difference", 0.5),
     }
-    texts = [
-        {"calculate": "isValid(datum.difference) ? format(100 * datum.difference, '+.1f') : ''", "as": "shown"},
-        {
-            "calculate": "isValid(datum.low) ? format(100 * datum.low, '+.1f') + ' to ' + "
-            "format(100 * datum.high, '+.1f') : 'none'",
-            "as": "interval",
-        },
-        {"calculate": "datum.adjusted < 0.001 ? 'below 0.001' : format(datum.adjusted, '.3f')", "as": "chance"},
-    ]
-    tooltip = [
-        vega.nominal("first", title="row"),
-        vega.nominal("second", title="column"),
-        vega.nominal("shown", title="row minus column"),
-        vega.nominal("interval", title="95 % interval"),
-        vega.quantity("only_first", title="only row right"),
-        vega.quantity("only_second", title="only column right"),
-        vega.nominal("chance", title="p after Holm"),
-    ]
-    light = "datum.verdict === 'significant' && abs(datum.difference) > 0.33"
-    return Chart(
-        "pairs",
-        "Pairs of systems",
-        vega.heat_map(axes, colour, "shown", light, transforms=texts, tooltip=tooltip),
-        Rows.of(tuple(_PAIR_COLUMNS), []),
-        _PAIR_COLUMNS,
-        "Balanced accuracy of the row's system minus the column's, in percentage points; grey where the two "
-        "are not significantly different.",
-    )
+    dark = "datum.verdict === 'significant' && abs(datum.difference) > 0.33"
+    return Chart.declared("pairs", vega.heat_map("pairs", axes, colour, dark))

@@ -13,30 +13,18 @@ from loginfer.evaluation.metric_table import shown_metrics
 from loginfer.evaluation.predictions import TIES
 from loginfer.report import vega
 from loginfer.report.collection import Cell
-from loginfer.report.facts import (
-    Figure,
-    ReportContext,
-    benchmark_labels,
-    mean_of_known,
-    paper_figure,
-    protocols_of,
-    rounded,
-)
-from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
+from loginfer.report.facts import Figure, ReportContext, mean_of_known, paper_figure, protocols_of, rounded
+from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, columns, loaded_rows
 from loginfer.systems.interface import POSITIONS
 
 # Numbers of competitors that are counted together, by the first of them.
 _BINS = (0, 1, 2, 4, 11, 101, 1001, 10_001, 100_001)
-
-_RANGE_FIELDS = ("protocol", "metric", "system", *TIES, "paper", "seeds")
-_BIN_FIELDS = ("position", "protocol", "competitors", "share", "triples")
 
 
 def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Make a file of data for each benchmark that has ranks, and the page if there are any."""
     collection = context.collection
     protocols = protocols_of(collection.cells)
-    labels = benchmark_labels(collection.benchmark_names)
     options, counted = [], []
     for benchmark in collection.benchmark_names:
         cells = collection.of_benchmark(benchmark)
@@ -44,17 +32,14 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
         if not ranges:
             continue
         bins: list[tuple[Any, ...]] = []
-        link = (labels[benchmark], context.benchmark_page(benchmark))
+        link = (context.labels[benchmark], context.benchmark_page(benchmark))
         for protocol, position, competitors in _competitors(cells, protocols):
             bins += _bin_rows(protocol, position, competitors)
             counted.append((link, protocol, position, *_summary(competitors)))
         path = context.data_file("ranking", benchmark)
-        charts = {
-            "ranges": Rows.of(_RANGE_FIELDS, ranges).as_dict(),
-            "competitors": Rows.of(_BIN_FIELDS, bins).as_dict(),
-        }
+        charts = {"ranges": loaded_rows("ranges", ranges), "competitors": loaded_rows("competitors", bins)}
         yield DataFile(path, {"charts": charts})
-        options.append((labels[benchmark], path))
+        options.append((context.labels[benchmark], path))
     if not options:
         return
     content = {
@@ -89,48 +74,21 @@ def _tied_mean(cell: Cell, protocol: str, tie: str, metric: str) -> float | None
 
 
 def _range_chart(systems: Sequence[str], protocols: Sequence[str]) -> Chart:
-    tooltip = [vega.nominal("system"), *(vega.quantity(tie, format=".1%") for tie in TIES), vega.quantity("seeds")]
     across: dict[str, Any] = {"title": None, "axis": {"format": ".0%", "orient": "top"}}
     colour = {**vega.system_colours(systems), "legend": None}
     diamond = {"type": "point", "shape": "diamond", "size": 55, "strokeWidth": 1.5, "color": "#888888"}
-    spec = vega.sized(
-        {
-            "encoding": {"y": vega.nominal("system", sort=list(systems), title=None), "tooltip": tooltip},
-            "layer": [
-                {
-                    "mark": {"type": "bar", "height": 12, "cornerRadius": 3, "opacity": 0.45},
-                    "encoding": {
-                        "x": vega.quantity("pessimistic", **across, scale=vega.UNIT),
-                        "x2": {"field": "optimistic"},
-                        "color": colour,
-                    },
-                },
-                {
-                    "mark": {"type": "tick", "thickness": 3, "size": 18},
-                    "encoding": {"x": vega.quantity("realistic", **across), "color": colour},
-                },
-                {
-                    "transform": vega.filtered("isValid(datum.paper)"),
-                    "mark": diamond,
-                    "encoding": {
-                        "x": vega.quantity("paper", **across),
-                        "tooltip": [vega.nominal("system"), vega.quantity("paper", format=".1%", title="paper")],
-                    },
-                },
-            ],
-        },
-        height=26 * len(systems) + 20,
-    )
-    return Chart(
-        "ranges",
-        "From pessimistic to optimistic",
-        spec,
-        Rows.of(_RANGE_FIELDS, []),
-        headings("protocol", "metric", "system", "pessimistic", "realistic", "optimistic", "paper", "seeds"),
-        "The bar goes from pessimistic (competitors with the same score come first) to optimistic (they come "
-        "last); the tick is realistic, the mean of both ranks. A diamond is the paper's value.",
-        (Choice.among("protocol", protocols), Choice("metric", "metric", tuple(shown_metrics("ranking").items()))),
-    )
+    bar = {"type": "bar", "height": 12, "cornerRadius": 3, "opacity": 0.45}
+    ends = {"x": vega.quantity("pessimistic", **across, scale=vega.UNIT), "x2": {"field": "optimistic"}}
+    of_paper = [vega.nominal("system"), vega.quantity("paper", format=".1%", title="paper")]
+    layers = [
+        vega.layer(bar, **ends, color=colour),
+        vega.layer({"type": "tick", "thickness": 3, "size": 18}, x=vega.quantity("realistic", **across), color=colour),
+        vega.layer(diamond, "isValid(datum.paper)", x=vega.quantity("paper", **across), tooltip=of_paper),
+    ]
+    common = {"y": vega.nominal("system", sort=list(systems), title=None), "tooltip": vega.tooltip("ranges")}
+    spec = vega.sized({"encoding": common, "layer": layers}, height=26 * len(systems) + 20)
+    metrics = Choice("metric", "metric", tuple(shown_metrics("ranking").items()))
+    return Chart.declared("ranges", spec, None, Choice.among("protocol", protocols), metrics)
 
 
 # -- competitors --------------------------------------------------------------------------------
@@ -175,34 +133,16 @@ def _bin_rows(
 
 def _bin_chart(protocols: Sequence[str]) -> Chart:
     colour = vega.system_colours(protocols, field="protocol", title="protocol")
-    spec = vega.sized(
-        {
-            "mark": {"type": "bar"},
-            "encoding": {
-                "y": vega.ordinal("competitors", sort=_bin_names(), title="competitors"),
-                "yOffset": {"field": "protocol", "sort": list(protocols)},
-                "x": vega.share_axis("share", "test triples", zero=True),
-                "color": {**colour, "legend": {"orient": "top"}},
-                "tooltip": [
-                    vega.nominal("protocol"),
-                    vega.nominal("competitors"),
-                    vega.quantity("share", format=".1%"),
-                    vega.quantity("triples", format=","),
-                ],
-            },
-        },
-        height=300,
+    bars = vega.layer(
+        {"type": "bar"},
+        y=vega.ordinal("competitors", sort=_bin_names(), title="competitors"),
+        yOffset={"field": "protocol", "sort": list(protocols)},
+        x=vega.share_axis("share", "test triples", zero=True),
+        color={**colour, "legend": {"orient": "top"}},
+        tooltip=vega.tooltip("competitors"),
     )
-    return Chart(
-        "competitors",
-        "How many competitors a test triple has",
-        spec,
-        Rows.of(_BIN_FIELDS, []),
-        headings("position", "protocol", "competitors", share="share of the test triples", triples="test triples"),
-        "The position is the one that is replaced. A triple without any competitor has rank 1 whatever the "
-        "system says.",
-        (Choice.among("position", ("object", "subject", "relation")),),
-    )
+    choice = Choice.among("position", ("object", "subject", "relation"))
+    return Chart.declared("competitors", vega.sized(bars), None, choice)
 
 
 def _grid(counted: Sequence[tuple[Any, ...]]) -> Grid:

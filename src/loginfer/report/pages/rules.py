@@ -12,7 +12,7 @@ from loginfer.evaluation.runs import WEIGHTS
 from loginfer.report import facts, vega
 from loginfer.report.collection import Cell
 from loginfer.report.paper import paper_recovery
-from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
+from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, columns, loaded_rows
 
 # Kinds of systems that keep no rules.
 _NO_RULES = ("baseline", "shortcut", "embedding", "graph neural network")
@@ -59,21 +59,21 @@ def recover(context: facts.ReportContext, cell: Cell) -> RecoveryFigures:
 NO_RATE = -0.08
 # Where a rule without support is drawn on a logarithmic axis: rules that the user gave may have none.
 NO_SUPPORT = 0.5
-_SHORTCUT_FIELDS = (
-    "system", "rule", "short", "verdict", "shortcut", "short_cut", "kind", "witnesses", "predicted", "rate",
-)  # fmt: skip
-_RULE_FIELDS = ("system", "rule", "short", "verdict", "size", "conclusions", "recall", "worst", "shown", "drawn")
 
 
-def verdict_rows(diagnosed: Diagnosed, labels: Mapping[str, str]) -> Rows:
+def verdict_rows(diagnosed: Diagnosed, labels: Mapping[str, str]) -> list[tuple[Any, ...]]:
     """Return how many rules have which verdict, for each cell with a diagnosis."""
-    rows = [
+    return [
         (cell.system, labels[cell.benchmark], verdict, order, diagnosis["verdicts"].get(verdict, 0))
         for cell, diagnosis in diagnosed
         for order, verdict in enumerate(VERDICTS)
         if diagnosis.get("verdicts", {}).get(verdict)
     ]
-    return Rows.of(("system", "benchmark", "verdict", "place", "rules"), rows)
+
+
+def _about(rule: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return a rule, as people read it, and the verdict about it."""
+    return rule["rule"], facts.rule_label(rule["rule"]), rule["verdict"]
 
 
 def rule_rows(diagnosed: Diagnosed, supports: Mapping[str, int] | None) -> dict[str, Any]:
@@ -86,23 +86,12 @@ def rule_rows(diagnosed: Diagnosed, supports: Mapping[str, int] | None) -> dict[
     for cell, diagnosis in diagnosed:
         for rule in diagnosis.get("rules", ()):
             tested = [s["false_positive_rate"] for s in rule["shortcuts"] if s["witnesses"] >= LEAST]
-            worst = max(tested, default=None)
+            worst = facts.rounded(max(tested, default=None), 4)
             size = rule["conclusions"] if supports is None else supports.get(rule["rule"])
-            rows.append(
-                (
-                    cell.system,
-                    rule["rule"],
-                    facts.rule_label(rule["rule"]),
-                    rule["verdict"],
-                    size,
-                    rule["conclusions"],
-                    facts.rounded(rule["recall"], 4),
-                    facts.rounded(worst, 4),
-                    NO_RATE if worst is None else facts.rounded(worst, 4),
-                    None if size is None else max(size, NO_SUPPORT),
-                )
-            )
-    return Rows.of(_RULE_FIELDS, rows).packed("system", "rule", "short", "verdict")
+            drawn = (NO_RATE if worst is None else worst, None if size is None else max(size, NO_SUPPORT))
+            recall = facts.rounded(rule["recall"], 4)
+            rows.append((cell.system, *_about(rule), size, rule["conclusions"], recall, worst, *drawn))
+    return loaded_rows("rule-or-shortcut", rows)
 
 
 def shortcut_rows(diagnosed: Diagnosed) -> dict[str, Any]:
@@ -110,9 +99,7 @@ def shortcut_rows(diagnosed: Diagnosed) -> dict[str, Any]:
     rows = [
         (
             cell.system,
-            rule["rule"],
-            facts.rule_label(rule["rule"]),
-            rule["verdict"],
+            *_about(rule),
             shortcut["shortcut"],
             facts.rule_label(shortcut["shortcut"]),
             shortcut["kind"],
@@ -126,8 +113,7 @@ def shortcut_rows(diagnosed: Diagnosed) -> dict[str, Any]:
             key=lambda pair: (-(pair[1]["false_positive_rate"] or 0), -pair[1]["witnesses"]),
         )
     ]
-    packed = ("system", "rule", "short", "verdict", "shortcut", "short_cut", "kind")
-    return Rows.of(_SHORTCUT_FIELDS, rows).packed(*packed)
+    return loaded_rows("sub-rules", rows)
 
 
 # -- plots --------------------------------------------------------------------------------------
@@ -149,15 +135,14 @@ def _log(field: str, title: str) -> dict[str, Any]:
 # -- verdicts -----------------------------------------------------------------------------------
 
 
-def verdict_bars(
-    rows: Rows, by: str, names: Sequence[str], choices: tuple[Choice, ...], title: str, caption: str
-) -> Chart:
+def verdict_bars(rows: Sequence[tuple[Any, ...]], by: str, names: Sequence[str], *choices: Choice) -> Chart:
     """Return stacked bars of verdicts with their numbers, one bar for each system or benchmark."""
-    present = [verdict for verdict in VERDICTS if any(row[2] == verdict for row in rows.rows)]
+    present = [verdict for verdict in VERDICTS if any(row[2] == verdict for row in rows)]
     words = "datum.rules + ' ' + datum.verdict"
     width = "width * datum.rules / datum.all"
     label = f"{width} > 7.5 * length({words}) ? {words} : {width} > 20 ? datum.rules : ''"
     across = vega.quantity("rules", stack="normalize", title="share of the rules", axis=vega.PERCENT)
+    colour = vega.verdict_colour(legend={**_TOP, "columns": 6, "values": present})
     spec = {
         "transform": [
             {"aggregate": [{"op": "sum", "field": "rules", "as": "rules"}], "groupby": [by, "verdict", "place"]},
@@ -170,68 +155,33 @@ def verdict_bars(
             "tooltip": [vega.nominal(by), vega.nominal("verdict"), vega.number_tip("rules", "rules")],
         },
         "layer": [
-            {
-                "mark": {"type": "bar"},
-                "encoding": {
-                    "x": across,
-                    "color": vega.verdict_colour(legend={**_TOP, "columns": 6, "values": present}),
-                },
-            },
-            {
-                "mark": {"type": "text", "fontSize": 12, "color": "#111111"},
-                "encoding": {
-                    "x": {**across, "bandPosition": 0.5},
-                    "text": vega.nominal("label"),
-                    "detail": vega.nominal("verdict"),
-                },
-            },
+            vega.layer({"type": "bar"}, x=across, color=colour),
+            vega.layer(
+                {"type": "text", "fontSize": 12, "color": "#111111"},
+                x={**across, "bandPosition": 0.5},
+                text=vega.nominal("label"),
+                detail=vega.nominal("verdict"),
+            ),
         ],
     }
-    columns_ = headings("system", "benchmark", "verdict", "rules")
-    height = max(vega.BAR * len(names), 60)
-    return Chart(f"verdicts-by-{by}", title, vega.sized(spec, height=height), rows, columns_, caption, choices)
+    spec = vega.sized(spec, height=max(vega.BAR * len(names), 60))
+    return Chart.declared(f"verdicts-by-{by}", spec, rows, *choices)
 
 
 # -- rule by rule -------------------------------------------------------------------------------
 
 
-def _rule_tooltip(size: str) -> list[dict[str, Any]]:
-    return [
-        {"field": "short", "title": "rule"},
-        {"field": "verdict"},
-        vega.number_tip("size", size),
-        vega.number_tip("conclusions", "conclusions in test"),
-        vega.share_tip("recall", "recall"),
-        vega.share_tip("worst", "worst false-positive rate"),
-    ]
-
-
-def _rule_columns(size: str) -> dict[str, str]:
-    titles = {"size": size, "conclusions": "conclusions in test", "recall": "recall"}
-    return headings("system", "rule", "verdict", **titles, worst="worst false-positive rate")
-
-
 def recall_chart(systems: Sequence[str], size: str) -> Chart:
     """Return the recall of each rule against its support; rows are loaded."""
-    spec = {
-        "mark": dict(_POINT),
-        "encoding": {
-            "x": _log("drawn", size),
-            "y": vega.share_axis("recall", "recall", scale=vega.UNIT),
-            "color": vega.verdict_colour(legend=_TOP),
-            "tooltip": _rule_tooltip(size),
-        },
-    }
-    return Chart(
-        "recall-and-support",
-        "Recall of each rule against its support",
-        vega.sized(spec, height=320),
-        Rows.of(_RULE_FIELDS, ()),
-        _rule_columns(size),
-        "A point is a rule: which share of its conclusions in test the system predicts. Do rules with many "
-        "witnesses come out better than rare ones?",
-        (Choice.among("system", systems, together=True),),
+    spec = vega.layer(
+        _POINT,
+        x=_log("drawn", size),
+        y=vega.share_axis("recall", "recall", scale=vega.UNIT),
+        color=vega.verdict_colour(legend=_TOP),
+        tooltip=vega.tooltip("recall-and-support", size=size),
     )
+    choice = Choice.among("system", systems, together=True)
+    return Chart.declared("recall-and-support", vega.sized(spec, height=320), None, choice, size=size)
 
 
 def rule_or_shortcut_chart(systems: Sequence[str], size: str) -> Chart:
@@ -240,65 +190,33 @@ def rule_or_shortcut_chart(systems: Sequence[str], size: str) -> Chart:
     scale = {"domain": [-0.12, 1.02], "nice": False}
     axis = {"values": [-0.08, 0, 0.2, 0.4, 0.6, 0.8, 1], "labelExpr": label}
     rate = vega.quantity("shown", title="false-positive rate", scale=scale, axis=axis)
-    limit = {
-        "data": {"values": [{"y": 0.5}]},
-        "mark": {"type": "rule", "strokeDash": [4, 4], "color": vega.GREY},
-        "encoding": {"y": vega.quantity("y")},
-    }
-    rules = {
-        "mark": dict(_POINT),
-        "encoding": {
-            "x": vega.share_axis("recall", "recall on the rule's conclusions", scale=vega.UNIT),
-            "y": rate,
-            "color": vega.verdict_colour(legend=_TOP),
-            "tooltip": _rule_tooltip(size),
-        },
-    }
-    return Chart(
-        "rule-or-shortcut",
-        "The rule or its shortcut?",
-        vega.sized({"layer": [limit, rules]}, height=320),
-        Rows.of(_RULE_FIELDS, ()),
-        _rule_columns(size),
-        "To the right: the rule's conclusions are predicted. Up: so are negatives that only a part of its "
-        "body supports, by the worst sub-rule with at least five of them. Right and down was learned, right "
-        "and up is a shortcut; “none” has no sub-rule with five witnesses.",
-        (Choice.among("system", systems, together=True),),
+    line = vega.layer({"type": "rule", "strokeDash": [4, 4], "color": vega.GREY}, y=vega.quantity("y"))
+    limit = {"data": {"values": [{"y": 0.5}]}, **line}
+    rules = vega.layer(
+        _POINT,
+        x=vega.share_axis("recall", "recall on the rule's conclusions", scale=vega.UNIT),
+        y=rate,
+        color=vega.verdict_colour(legend=_TOP),
+        tooltip=vega.tooltip("rule-or-shortcut", size=size),
     )
+    spec, choice = vega.sized({"layer": [limit, rules]}, height=320), Choice.among("system", systems, together=True)
+    return Chart.declared("rule-or-shortcut", spec, None, choice, size=size)
 
 
 def sub_rule_chart(systems: Sequence[str]) -> Chart:
     """Return the false positives on each shortcut; rows are loaded."""
     shapes = {"sub-rule": "circle", "relation": "square", "baseline": "diamond"}
-    spec = {
-        "transform": vega.filtered("datum.witnesses > 0"),
-        "mark": dict(_POINT),
-        "encoding": {
-            "x": _log("witnesses", "witnesses among negatives"),
-            "y": vega.share_axis("rate", "false-positive rate", scale=vega.UNIT),
-            "color": vega.verdict_colour(legend=_TOP),
-            "shape": vega.nominal("kind", title=None, legend=vega.SHAPES, scale=vega.scale_of(shapes, shapes.values())),
-            "tooltip": [
-                {"field": "short", "title": "rule"},
-                {"field": "verdict"},
-                {"field": "short_cut", "title": "shortcut"},
-                {"field": "kind"},
-                vega.number_tip("witnesses", "witnesses"),
-                vega.number_tip("predicted", "predicted"),
-                vega.share_tip("rate", "false-positive rate"),
-            ],
-        },
-    }
-    return Chart(
-        "sub-rules",
-        "False positives on each sub-rule",
-        vega.sized(spec, height=320),
-        Rows.of(_SHORTCUT_FIELDS, ()),
-        headings("system", "rule", "verdict", "shortcut", "kind", "witnesses", "predicted", rate="false-positive rate"),
-        "A point is a sub-rule, or another shortcut, of a rule: which share of its wrong conclusions the "
-        "system predicts. The table has all of them, also those without witnesses, which nothing tests.",
-        (Choice.among("system", systems, together=True),),
+    spec = vega.layer(
+        _POINT,
+        "datum.witnesses > 0",
+        x=_log("witnesses", "witnesses among negatives"),
+        y=vega.share_axis("rate", "false-positive rate", scale=vega.UNIT),
+        color=vega.verdict_colour(legend=_TOP),
+        shape=vega.nominal("kind", title=None, legend=vega.SHAPES, scale=vega.scale_of(shapes, shapes.values())),
+        tooltip=vega.tooltip("sub-rules"),
     )
+    choice = Choice.among("system", systems, together=True)
+    return Chart.declared("sub-rules", vega.sized(spec, height=320), None, choice)
 
 
 # -- mined rules --------------------------------------------------------------------------------
@@ -312,41 +230,25 @@ _POINTS = {
 }
 
 
-def recovery_chart(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]) -> Chart:
+def recovery_chart(rows: Sequence[tuple[Any, ...]], systems: Sequence[str], benchmarks: Sequence[str]) -> Chart:
     """Return the shares of rules that miners found, beside their controls and the paper's."""
     colours, shapes = zip(*_POINTS.values(), strict=True)
-    spec = {
-        "mark": vega.points(size=75, opacity=0.85),
-        "encoding": {
-            "y": vega.nominal("benchmark", sort=list(benchmarks), title=None),
-            "yOffset": vega.nominal("share", sort=["ε_ent", "ε_cont"]),
-            "x": vega.share_axis("value", "share of the benchmark's rules", scale=vega.UNIT),
-            "color": vega.nominal("what", title=None, scale=vega.scale_of(_POINTS, colours), legend=_TOP),
-            "shape": vega.nominal("what", title=None, scale=vega.scale_of(_POINTS, shapes)),
-            "tooltip": [
-                {"field": "benchmark"},
-                {"field": "share"},
-                {"field": "what"},
-                vega.share_tip("value", "value"),
-            ],
-        },
-    }
-    return Chart(
-        "mined-rules",
-        "Rules that were found: as consequences (ε_ent) above, word by word (ε_cont) below",
-        vega.sized(spec, height=max(34 * len(benchmarks), 80)),
-        rows,
-        headings("system", "benchmark", "share", what="which", value="value"),
-        "The share of the benchmark's rules that follow from the mined ones (ε_ent), and the share that was mined as "
-        "it is (ε_cont). Random heads are the control: the same bodies with heads drawn at random. Where "
-        "they follow nearly as often, ε_ent says little.",
-        (Choice.among("system", systems),),
+    spec = vega.layer(
+        vega.points(size=75, opacity=0.85),
+        y=vega.nominal("benchmark", sort=list(benchmarks), title=None),
+        yOffset=vega.nominal("share", sort=["ε_ent", "ε_cont"]),
+        x=vega.share_axis("value", "share of the benchmark's rules", scale=vega.UNIT),
+        color=vega.nominal("what", title=None, scale=vega.scale_of(_POINTS, colours), legend=_TOP),
+        shape=vega.nominal("what", title=None, scale=vega.scale_of(_POINTS, shapes)),
+        tooltip=vega.tooltip("mined-rules"),
     )
+    spec = vega.sized(spec, height=max(34 * len(benchmarks), 80))
+    return Chart.declared("mined-rules", spec, rows, Choice.among("system", systems))
 
 
 def pages(context: facts.ReportContext) -> Iterator[Page | DataFile]:
     """Yield the files that the page loads, benchmark by benchmark, then the page."""
-    labels = facts.benchmark_labels(context.collection.benchmark_names)
+    labels = context.labels
     verdicts: list[tuple[Cell, Mapping[str, Any]]] = []
     options: list[tuple[str, str]] = []
     recovered: list[tuple[Cell, RecoveryFigures]] = []
@@ -394,8 +296,7 @@ def _page(
     recovered: Recovered,
     notes: Sequence[str],
 ) -> Page:
-    present = {cell.system for cell, _ in diagnosed}
-    systems = [name for name in context.collection.systems if name in present]
+    systems = context.collection.systems_of(cell for cell, _ in diagnosed)
     benchmarks = list(dict.fromkeys(labels[cell.benchmark] for cell, _ in diagnosed))
     all_given = all(name in context.collection.benchmarks for name in context.collection.benchmark_names)
     size = "support" if all_given else "support, or conclusions in test"
@@ -412,12 +313,10 @@ def _page(
     return Page("rules.html", "Rules and shortcuts", "rules.html", content, "rules")
 
 
-def _verdicts(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]) -> list[Chart]:
+def _verdicts(rows: Sequence[tuple[Any, ...]], systems: Sequence[str], benchmarks: Sequence[str]) -> list[Chart]:
     """Return what each system made of each benchmark; of one benchmark alone the overview says it."""
-    choices = (Choice.among("system", systems),)
-    caption = "The rules of each benchmark."
-    several = len(benchmarks) > 1
-    return [verdict_bars(rows, "benchmark", benchmarks, choices, "Benchmark by benchmark", caption)] if several else []
+    choice = Choice.among("system", systems)
+    return [verdict_bars(rows, "benchmark", benchmarks, choice)] if len(benchmarks) > 1 else []
 
 
 # -- mined rules --------------------------------------------------------------------------------
@@ -426,21 +325,23 @@ def _verdicts(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]) -> 
 def _mined_chart(context: facts.ReportContext, recovered: Recovered, labels: Mapping[str, str]) -> Chart:
     rows = []
     for cell, figures in recovered:
-        shares = (
-            ("ε_ent", "ours", figures.eps_ent),
-            ("ε_ent", "one step", figures.eps_ent_single_step),
-            ("ε_ent", "random heads", figures.eps_ent_random_heads),
-            ("ε_ent", "paper", paper_recovery(cell.name, cell.first.benchmark, "eps_ent")),
-            ("ε_cont", "ours", figures.eps_cont),
-            ("ε_cont", "paper", paper_recovery(cell.name, cell.first.benchmark, "eps_cont")),
-        )
-        label = labels[cell.benchmark]
-        rows += [(cell.system, label, *share) for share in shares if share[2] is not None]
-    present = {cell.system for cell, _ in recovered}
-    systems = [name for name in context.collection.systems if name in present]
+        about = (cell.system, labels[cell.benchmark])
+        rows += [(*about, *what, share) for what, share in _shares(cell, figures).items() if share is not None]
+    systems = context.collection.systems_of(cell for cell, _ in recovered)
     benchmarks = list(dict.fromkeys(labels[cell.benchmark] for cell, _ in recovered))
-    fields = ("system", "benchmark", "share", "what", "value")
-    return recovery_chart(Rows.of(fields, rows), systems, benchmarks)
+    return recovery_chart(rows, systems, benchmarks)
+
+
+def _shares(cell: Cell, figures: RecoveryFigures) -> dict[tuple[str, str], float | None]:
+    """Return ours and the paper's shares of rules, in the order of the table."""
+    return {
+        ("ε_ent", "ours"): figures.eps_ent,
+        ("ε_ent", "one step"): figures.eps_ent_single_step,
+        ("ε_ent", "random heads"): figures.eps_ent_random_heads,
+        ("ε_ent", "paper"): paper_recovery(cell.name, cell.first.benchmark, "eps_ent"),
+        ("ε_cont", "ours"): figures.eps_cont,
+        ("ε_cont", "paper"): paper_recovery(cell.name, cell.first.benchmark, "eps_cont"),
+    }
 
 
 def _mined_table(context: facts.ReportContext, recovered: Recovered, labels: Mapping[str, str]) -> Grid:
@@ -451,12 +352,7 @@ def _mined_table(context: facts.ReportContext, recovered: Recovered, labels: Map
             (labels[cell.benchmark], context.benchmark_page(cell.benchmark)),
             (cell.system, context.system_page(cell.system)),
             figures.mined,
-            figures.eps_ent,
-            figures.eps_ent_single_step,
-            figures.eps_ent_random_heads,
-            paper_recovery(cell.name, cell.first.benchmark, "eps_ent"),
-            figures.eps_cont,
-            paper_recovery(cell.name, cell.first.benchmark, "eps_cont"),
+            *_shares(cell, figures).values(),
         )
         for cell, figures in recovered
     )

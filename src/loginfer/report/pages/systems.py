@@ -4,27 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from loginfer.evaluation.metric_table import TEST_GROUPS, headlines, metric_title, shown_metrics
 from loginfer.evaluation.runs import Run
-from loginfer.report import vega
+from loginfer.report import facts, vega
 from loginfer.report.collection import Cell
-from loginfer.report.facts import (
-    Figure,
-    ReportContext,
-    benchmark_facts,
-    benchmark_labels,
-    classification_figures,
-    diagnosis_of,
-    entry_of,
-    headline_figures,
-    mean_of_known,
-    protocols_of,
-    rounded,
-    rule_label,
-)
 from loginfer.report.scores import (
     VALID_FIGURES,
     curve_rows,
@@ -35,7 +21,7 @@ from loginfer.report.scores import (
     threshold_of,
     timing_of,
 )
-from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
+from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, columns, loaded_rows
 
 _MB = 1_000_000
 _THRESHOLD = "#b2182b"  # the colour of its mark
@@ -43,7 +29,7 @@ _THRESHOLD = "#b2182b"  # the colour of its mark
 _RULE = re.compile(r"`([^`]*)`")
 
 
-def pages(context: ReportContext) -> Iterator[Page | DataFile]:
+def pages(context: facts.ReportContext) -> Iterator[Page | DataFile]:
     """Yield the files that the pages load, benchmark by benchmark, then the pages."""
     for benchmark in context.collection.benchmark_names:
         for cell in context.collection.of_benchmark(benchmark):
@@ -57,14 +43,14 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
 # -- one system on one benchmark ----------------------------------------------------------------
 
 
-def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
+def _cell_data(context: facts.ReportContext, cell: Cell) -> dict[str, Any]:
     run = cell.first
     scores = scores_of_test(run)
     threshold, threshold_text = threshold_of(run)
     roc, precision_recall = curve_rows(scores, cell.metrics[0]["metrics"])
-    histogram, axis_text = histogram_rows(scores, benchmark_facts(context, cell.benchmark).kinds, threshold)
+    histogram, axis_text = histogram_rows(scores, facts.benchmark_facts(context, cell.benchmark).kinds, threshold)
     learning = learning_rows(cell.runs)
-    diagnosis = diagnosis_of(cell)
+    diagnosis = facts.diagnosis_of(cell)
     # A file or a baseline does not learn in steps.
     no_curve = "" if learning.rows else "This run has no learning curve: nothing was learned step by step."
     return {
@@ -72,9 +58,9 @@ def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
             "roc": roc.as_dict(),
             "pr": precision_recall.as_dict(),
             "reliability": reliability_rows(scores, run.calibration()).as_dict(),
-            "scores": histogram.packed("kind", "bin", "weight"),
-            "loss": learning.packed("measure"),
-            "valid-accuracy": learning.packed("measure"),
+            "scores": loaded_rows("scores", histogram),
+            "loss": loaded_rows("learning", learning),
+            "valid-accuracy": loaded_rows("learning", learning),
         },
         "texts": {
             "chosen": f"{_benchmark_text(cell)} {_confidences(run)}",
@@ -106,7 +92,7 @@ def _headline(cell: Cell) -> list[tuple[str, float]]:
 
 def _sentences(parts: Sequence[str]) -> str:
     """Return the sentences of a diagnosis, one a line, with short names in its rules."""
-    shortened = [_RULE.sub(lambda match: f"`{rule_label(match[1])}`", part) for part in parts]
+    shortened = [_RULE.sub(lambda match: f"`{facts.rule_label(match[1])}`", part) for part in parts]
     return "\n".join(f"{part[:1].upper()}{part[1:]}." for part in shortened)
 
 
@@ -122,30 +108,26 @@ class Cost:
     memory: int | None
 
 
-def cost_of(context: ReportContext, cell: Cell) -> Cost:
+def cost_of(cell: Cell) -> Cost:
     """Return what a cell took."""
-    return context.once(("cost", cell.system, cell.benchmark), lambda: _cost(cell))
-
-
-def _cost(cell: Cell) -> Cost:
     timings = [timing for timing in map(timing_of, cell.runs) if timing]
     wall = [sum(timing["seconds"].values()) for timing in timings if timing.get("seconds")]
     cpu = [timing["cpu_seconds"] for timing in timings if timing.get("cpu_seconds") is not None]
     memory = [timing["peak_memory_bytes"] for timing in timings if timing.get("peak_memory_bytes")]
-    return Cost(mean_of_known(wall), mean_of_known(cpu), max(memory, default=None))
+    return Cost(facts.mean_of_known(wall), facts.mean_of_known(cpu), max(memory, default=None))
 
 
 # -- the index ----------------------------------------------------------------------------------
 
 
-def _index(context: ReportContext) -> Page:
+def _index(context: facts.ReportContext) -> Page:
     rows, dots = [], []
-    main, *others = headline_figures(context.collection.cells)
+    main, *others = facts.headline_figures(context.collection.cells)
     for system in context.collection.systems:
         cells = context.collection.of_system(system)
-        entry = entry_of(cells[0].name)
-        accuracy = mean_of_known([cell.mean(main.metric) for cell in cells])
-        costs = [cost_of(context, cell) for cell in cells]
+        entry = facts.entry_of(cells[0].name)
+        accuracy = facts.mean_of_known([cell.mean(main.metric) for cell in cells])
+        costs = [cost_of(cell) for cell in cells]
         cpu_seconds = [cost.cpu_seconds for cost in costs if cost.cpu_seconds is not None]
         cpu = sum(cpu_seconds) if cpu_seconds else None
         memory = max((cost.memory for cost in costs if cost.memory), default=None)
@@ -156,9 +138,9 @@ def _index(context: ReportContext) -> Page:
                 kind,
                 len(cells),
                 accuracy,
-                *(mean_of_known([cell.mean(figure.metric) for cell in cells]) for figure in others),
-                mean_of_known([cell.mean("c_mrr", "filtered") for cell in cells]),
-                rounded(cpu, 1),
+                *(facts.mean_of_known([cell.mean(figure.metric) for cell in cells]) for figure in others),
+                facts.mean_of_known([cell.mean("c_mrr", "filtered") for cell in cells]),
+                facts.rounded(cpu, 1),
                 None if memory is None else round(memory / _MB),
                 "" if entry is None else entry.summary,
             )
@@ -172,8 +154,7 @@ def _index(context: ReportContext) -> Page:
         "Means over the benchmarks that a system ran on, in percent; of each benchmark the mean over the "
         "seeds. CPU seconds are added up over the benchmarks, memory is the most that any run took."
     )
-    fields = ("system", "kind", "benchmarks", "accuracy", "cpu")
-    chart = overview_chart(Rows.of(fields, dots), context.collection.systems)
+    chart = overview_chart(dots, context.collection.systems)
     content = {"grid": Grid(heads, tuple(rows), caption), "chart": chart if dots else None}
     return Page("systems.html", "Systems", "systems.html", content, "systems")
 
@@ -181,12 +162,12 @@ def _index(context: ReportContext) -> Page:
 # -- one system ---------------------------------------------------------------------------------
 
 
-def _page(context: ReportContext, system: str) -> Page:
+def _page(context: facts.ReportContext, system: str) -> Page:
     cells = context.collection.of_system(system)
-    entry = entry_of(cells[0].name)
+    entry = facts.entry_of(cells[0].name)
     number = context.collection.systems.index(system)
     colour = vega.PALETTE[number % len(vega.PALETTE)]
-    labels = benchmark_labels(context.collection.benchmark_names)
+    labels = context.labels
     options = [(labels[cell.benchmark], context.data_file("scores", system, cell.benchmark)) for cell in cells]
     content = {
         "entry": entry,
@@ -245,20 +226,22 @@ def _setting_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _grid(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str]) -> Grid:
-    protocol = next(iter(protocols_of(cells)), None)
+def _grid(context: facts.ReportContext, cells: Sequence[Cell], labels: dict[str, str]) -> Grid:
+    protocol = next(iter(facts.protocols_of(cells)), None)
     # There is no room for more: the text beside the plots has the others.
-    figures = [f for f in classification_figures(cells) if f.metric in shown_metrics("classification", "pairs")]
+    figures = [f for f in facts.classification_figures(cells) if f.metric in shown_metrics("classification", "pairs")]
     if protocol is not None:
-        figures += [Figure(name, f"{title}, {protocol}", protocol) for name, title in headlines("ranking").items()]
+        figures += [
+            facts.Figure(name, f"{title}, {protocol}", protocol) for name, title in headlines("ranking").items()
+        ]
     heads = (*columns("link", "benchmark"), *(figure.column for figure in figures))
     heads += columns("number", "seconds", "CPU seconds", "memory (MB)", "seeds")
     rows = []
     for cell in cells:
-        cost = cost_of(context, cell)
+        cost = cost_of(cell)
         row: list[Any] = [(labels[cell.benchmark], context.benchmark_page(cell.benchmark))]
         row += [cell.mean(figure.metric, figure.protocol) for figure in figures]
-        row += [rounded(cost.seconds, 1), rounded(cost.cpu_seconds, 1)]
+        row += [facts.rounded(cost.seconds, 1), facts.rounded(cost.cpu_seconds, 1)]
         row += [None if cost.memory is None else round(cost.memory / _MB), len(cell.runs)]
         rows.append(tuple(row))
     caption = "In percent; means over the seeds."
@@ -268,35 +251,18 @@ def _grid(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str])
 # -- all systems --------------------------------------------------------------------------------
 
 
-def overview_chart(rows: Rows, systems: Sequence[str]) -> Chart:
+def overview_chart(rows: Sequence[tuple[Any, ...]], systems: Sequence[str]) -> Chart:
     """Return how good the systems are against how long they take."""
-    spec = {
-        "mark": vega.points(size=130, opacity=0.9),
-        "encoding": {
-            "x": vega.quantity(
-                "cpu", scale={"type": "log"}, axis={"title": "CPU seconds (log scale)", "format": ",~r", "tickCount": 6}
-            ),
-            "y": vega.share_axis("accuracy", "mean balanced accuracy"),
-            "color": vega.system_colours(systems) | {"legend": {"orient": "top", "columns": 4}},
-            "shape": vega.nominal("kind", title=None, legend=vega.SHAPES),
-            "tooltip": [
-                {"field": "system"},
-                {"field": "kind"},
-                vega.share_tip("accuracy", "balanced accuracy"),
-                vega.number_tip("cpu", "CPU seconds", ",.1f"),
-                {"field": "benchmarks"},
-            ],
-        },
-    }
-    return Chart(
-        "quality-and-cost",
-        "Quality against cost",
-        vega.sized(spec, height=340),
-        rows,
-        headings("system", "kind", "benchmarks", accuracy="balanced accuracy", cpu="CPU seconds"),
-        "Up and to the left is better. The time is that of the whole run: learning, scoring, ranking and the "
-        "diagnosis. Systems that ran on fewer benchmarks took less time for that reason alone.",
+    axis = {"title": "CPU seconds (log scale)", "format": ",~r", "tickCount": 6}
+    spec = vega.layer(
+        vega.points(size=130, opacity=0.9),
+        x=vega.quantity("cpu", scale={"type": "log"}, axis=axis),
+        y=vega.share_axis("accuracy", "mean balanced accuracy"),
+        color=vega.system_colours(systems) | {"legend": {"orient": "top", "columns": 4}},
+        shape=vega.nominal("kind", title=None, legend=vega.SHAPES),
+        tooltip=vega.tooltip("quality-and-cost"),
     )
+    return Chart.declared("quality-and-cost", vega.sized(spec, height=340), rows)
 
 
 # -- one system, one benchmark ------------------------------------------------------------------
@@ -304,63 +270,37 @@ def overview_chart(rows: Rows, systems: Sequence[str]) -> Chart:
 
 def roc_chart(colour: str) -> Chart:
     """Return the plot of a ROC curve; its rows are loaded."""
-    caption = "The dashed line is what guessing gives; the red point is the threshold."
-    names = ("negatives predicted (false-positive rate)", "positives predicted (recall)")
-    return _curve_chart("roc", "ROC curve", caption, names, colour, [vega.diagonal("x", "y", strokeWidth=1)])
+    return _curve_chart("roc", colour, vega.diagonal("x", "y", strokeWidth=1))
 
 
 def precision_recall_chart(colour: str) -> Chart:
     """Return the plot of precision against recall; its rows are loaded."""
-    caption = "The highest scores on the left, all test triples on the right; the red point is the threshold."
-    names = ("positives predicted (recall)", "precision")
-    return _curve_chart("pr", "Precision and recall", caption, names, colour, [])
+    return _curve_chart("pr", colour)
 
 
-def _curve_chart(
-    name: str, title: str, caption: str, names: tuple[str, str], colour: str, under: list[dict[str, Any]]
-) -> Chart:
-    axes = dict(zip("xy", names, strict=True))
+def _curve_chart(name: str, colour: str, *under: dict[str, Any]) -> Chart:
+    axes = {axis: vega.declared(name)["columns"][axis] for axis in "xy"}
     position = {axis: vega.share_axis(axis, text, scale=vega.UNIT) for axis, text in axes.items()}
-    curve = {
-        "transform": vega.filtered("datum.part === 'curve'"),
-        "mark": {"type": "line", "color": colour, "strokeWidth": 2.5},
-        "encoding": {**position, "order": vega.quantity("place")},
-    }
-    mark = {
-        "transform": vega.filtered("datum.part === 'threshold'"),
-        "mark": vega.points(size=90, color=_THRESHOLD, opacity=1),
-        "encoding": {**position, "tooltip": [vega.share_tip(axis, text) for axis, text in axes.items()]},
-    }
+    line = {"type": "line", "color": colour, "strokeWidth": 2.5}
+    point = vega.points(size=90, color=_THRESHOLD, opacity=1)
+    curve = vega.layer(line, "datum.part === 'curve'", **position, order=vega.quantity("place"))
+    tooltip = [vega.share_tip(axis, text) for axis, text in axes.items()]
+    mark = vega.layer(point, "datum.part === 'threshold'", **position, tooltip=tooltip)
     spec = {"transform": [{"window": [{"op": "row_number", "as": "place"}]}], "layer": [*under, curve, mark]}
-    rows = Rows.of(("part", "x", "y"), ())
-    return Chart(name, title, vega.sized(spec, height=320), rows, headings("part", **axes), caption)
+    return Chart.declared(name, vega.sized(spec, height=320))
 
 
 def reliability_chart(colour: str) -> Chart:
     """Return the plot of how many triples are true against how likely they are said to be; its rows are loaded."""
-    names = {"confidence": "mean confidence", "share": "positives among the test triples"}
-    axes = {axis: vega.share_axis(name, names[name], scale=vega.UNIT) for axis, name in zip("xy", names, strict=True)}
-    tooltip = [vega.share_tip(name, text) for name, text in names.items()]
-    tooltip += [vega.share_tip("low", "95 % interval from"), vega.share_tip("high", "to")]
+    names, fields = vega.declared("reliability")["columns"], ("confidence", "share")
+    axes = {axis: vega.share_axis(name, names[name], scale=vega.UNIT) for axis, name in zip("xy", fields, strict=True)}
+    ends = {**axes, "y": vega.share_axis("low", names["share"]), "y2": {"field": "high"}}
     layers = [
         vega.diagonal("confidence", "share", strokeWidth=1),
-        {
-            "mark": {"type": "rule", "color": colour, "strokeWidth": 2},
-            "encoding": {**axes, "y": vega.share_axis("low", names["share"]), "y2": {"field": "high"}},
-        },
-        {
-            "mark": vega.points(size=90, color=colour, opacity=1),
-            "encoding": {**axes, "tooltip": [*tooltip, vega.number_tip("count", "test triples")]},
-        },
+        vega.layer({"type": "rule", "color": colour, "strokeWidth": 2}, **ends),
+        vega.layer(vega.points(size=90, color=colour, opacity=1), **axes, tooltip=vega.tooltip("reliability")),
     ]
-    return Chart(
-        "reliability",
-        "Reliability of the confidences",
-        vega.sized({"layer": layers}, height=320),
-        Rows.of(("confidence", "share", "low", "high", "count"), ()),
-        headings(**names, low="interval from", high="to", count="test triples"),
-        "Each point: a tenth of the test triples and a 95 % interval. Below the dashed line the system is too sure.",
-    )
+    return Chart.declared("reliability", vega.sized({"layer": layers}, height=320))
 
 
 # Labels of bins are long where only many digits tell them apart.
@@ -383,53 +323,27 @@ def histogram_chart() -> Chart:
             "labelExpr": _SHORT,
         },
     )
-    bars = {
-        "transform": vega.filtered("datum.kind !== 'threshold'"),
-        "mark": {"type": "bar", "binSpacing": 0},
-        "encoding": {
-            "x": bin_axis,
-            "y": vega.quantity(
-                "share",
-                stack="zero",
-                title="negatives ↓   share   positives ↑",
-                axis={"labelExpr": "format(abs(datum.value), '.0%')"},
-            ),
-            # Positives come first; the kinds differ from benchmark to benchmark.
-            "color": vega.nominal(
-                "kind",
-                title="test triples",
-                sort=None,
-                scale={"range": list(vega.PALETTE)},
-                legend={"orient": "top", "columns": 2, "title": None},
-            ),
-            "order": vega.ordinal("kind"),
-            "tooltip": [
-                {"field": "kind", "title": "test triples"},
-                *(vega.quantity(end, format=".4g") for end in ("from", "to")),
-                vega.quantity("count", format=","),
-            ],
-        },
-    }
-    mark = {
-        "transform": vega.filtered("datum.kind === 'threshold'"),
-        "mark": {"type": "rule", "color": _THRESHOLD, "strokeWidth": 2, "strokeDash": [6, 3]},
-        "encoding": {
-            "x": {**bin_axis, "bandPosition": 0},
-            "tooltip": [{"field": "from", "title": "threshold", "type": "quantitative"}],
-        },
-    }
-    columns = {"kind": "test triples", "from": "score from", **headings("to", count="number", share="share")}
-    weights = (("all", "as many as there are"), ("kind", "each kind the same"))
-    return Chart(
-        "scores",
-        "Scores of positives against each kind of negative",
-        vega.sized({"layer": [bars, mark]}, height=340),
-        Rows.of(("kind", "bin", "place", "from", "to", "count", "share", "weight"), ()),
-        columns,
-        "Positives upwards, negatives downwards. What stands to the right of the dashed line is predicted to "
-        "be true: bars upwards on its left were missed, bars downwards on its right are false alarms.",
-        (Choice("weight", "negatives", weights),),
+    share_axis, title = {"labelExpr": "format(abs(datum.value), '.0%')"}, "negatives ↓   share   positives ↑"
+    kinds, legend = {"range": list(vega.PALETTE)}, {"orient": "top", "columns": 2, "title": None}
+    bars = vega.layer(
+        {"type": "bar", "binSpacing": 0},
+        "datum.kind !== 'threshold'",
+        x=bin_axis,
+        y=vega.quantity("share", stack="zero", title=title, axis=share_axis),
+        # Positives come first; the kinds differ from benchmark to benchmark.
+        color=vega.nominal("kind", title="test triples", sort=None, scale=kinds, legend=legend),
+        order=vega.ordinal("kind"),
+        tooltip=vega.tooltip("scores"),
     )
+    mark = vega.layer(
+        {"type": "rule", "color": _THRESHOLD, "strokeWidth": 2, "strokeDash": [6, 3]},
+        "datum.kind === 'threshold'",
+        x={**bin_axis, "bandPosition": 0},
+        tooltip=[{"field": "from", "title": "threshold", "type": "quantitative"}],
+    )
+    weights = (("all", "as many as there are"), ("kind", "each kind the same"))
+    spec = vega.sized({"layer": [bars, mark]}, height=340)
+    return Chart.declared("scores", spec, None, Choice("weight", "negatives", weights))
 
 
 def learning_chart(measure: str, title: str, step: str, colour: str) -> Chart:
@@ -440,21 +354,10 @@ def learning_chart(measure: str, title: str, step: str, colour: str) -> Chart:
         "x": vega.quantity("step", title=step, axis={"tickMinStep": 1}),
         "y": vega.share_axis("value", title) if share else loss,
         "detail": vega.nominal("seed"),
-        "tooltip": [
-            {"field": "seed"},
-            {"field": "step", "title": step},
-            vega.number_tip("value", title, ".1%" if share else ".4g"),
-        ],
+        "tooltip": vega.tooltip("learning", step=step, title=title, format=".1%" if share else ".4g"),
     }
-    line = {"mark": {"type": "line", "strokeWidth": 1.2, "color": colour, "opacity": 0.85}, "encoding": encoding}
-    point = {"mark": vega.points(size=70, color=colour, opacity=1), "encoding": encoding}
-    kept_point = {"transform": vega.filtered("datum.kept"), **point}
+    line = vega.layer({"type": "line", "strokeWidth": 1.2, "color": colour, "opacity": 0.85}, **encoding)
+    kept_point = vega.layer(vega.points(size=70, color=colour, opacity=1), "datum.kept", **encoding)
     spec = {"transform": vega.filtered(f"datum.measure === '{measure}'"), "layer": [line, kept_point]}
-    return Chart(
-        measure.replace("_", "-"),
-        title,
-        vega.sized(spec, height=220),
-        Rows.of(("seed", "step", "measure", "value", "kept"), ()),
-        headings("seed", step=step) | headings("measure", "value", "kept"),
-        "A line for each seed. The point marks the weights that were kept, where that is known.",
-    )
+    chart = Chart.declared("learning", vega.sized(spec, height=220), title=title, step=step)
+    return replace(chart, name=measure.replace("_", "-"))
