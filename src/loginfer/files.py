@@ -80,7 +80,7 @@ def atomic_path(path: str | Path, *, force: bool = False) -> Iterator[Path]:
             while temporary is None:
                 handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
                 temporary = Path(name)
-                taken = not (_lock(handle) and temporary.exists())  # for a leftover, before it was locked
+                taken = not (lock_until_closed(handle) and temporary.exists())  # for a leftover, before it was locked
                 if taken or fcntl is None:  # Windows cannot rename open files
                     os.close(handle)
                     handle, temporary = -1, None if taken else temporary
@@ -135,7 +135,7 @@ def remove_leftovers(path: str | Path) -> None:
         with contextlib.suppress(OSError):
             handle = os.open(leftover, os.O_RDWR)
             try:
-                if _lock(handle):
+                if lock_until_closed(handle):
                     leftover.unlink()
             finally:
                 os.close(handle)
@@ -290,7 +290,7 @@ def locked(target: Path, name: str = "lock") -> Iterator[None]:
     while True:
         with writing(target):
             handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
-        if not _lock(handle):
+        if not lock_until_closed(handle):
             os.close(handle)
             hint = "wait until it has ended, or choose another folder"
             raise OutputError(f"`{target}` is being written by another run", hint=hint)
@@ -307,7 +307,7 @@ def locked(target: Path, name: str = "lock") -> Iterator[None]:
         os.close(handle)
 
 
-def _lock(handle: int) -> bool:
+def lock_until_closed(handle: int) -> bool:
     """Lock an open file until it is closed; False if another run holds the lock."""
     try:
         if fcntl is not None:

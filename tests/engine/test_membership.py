@@ -92,7 +92,7 @@ def test_twenty_rules_of_two_shapes_take_two_queries(monkeypatch):
     asked = []
     together = membership.derived_together
     monkeypatch.setattr(membership, "derived_together", lambda *given: asked.append(given) or together(*given))
-    monkeypatch.setattr(membership, "derived_by", None)  # no rule is left over
+    monkeypatch.setattr(membership.SqlEngine, "derived_by", None)  # no rule is left over
     with DuckDBEngine(graph) as engine:
         found = engine.derivations(program, graph.triples)
     expected = NativeEngine(graph).derivations(program, graph.triples)

@@ -6,11 +6,12 @@ import sys
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loginfer.kg.name_table import PADDING, NameTable, Spans, sorted_names
+from loginfer.kg.name_table import NameTable, sorted_names
 
 # Short alphabets make long common beginnings; zero bytes are where padding could be mistaken for content.
 names = st.lists(
@@ -22,16 +23,10 @@ names = st.lists(
 quick = settings(max_examples=150, deadline=None)
 
 
-def spans(words):
-    bounds = np.cumsum([0, *map(len, words)], dtype=np.int64)
-    data = np.frombuffer(b"".join(words) + bytes(PADDING), dtype=np.uint8)
-    return Spans(data, bounds[:-1].copy(), bounds[1:].copy())
-
-
 @quick
 @given(names)
 def test_names_are_sorted_as_python_sorts_bytes(words):
-    made, ids = sorted_names(spans(words))
+    made, ids = sorted_names(pa.array(words, pa.large_binary()))
     assert [made.data[a:b].tobytes() for a, b in pairwise(made.offsets)] == sorted(set(words))
     assert [sorted(set(words))[i] for i in ids] == words
 
@@ -58,7 +53,7 @@ def test_a_table_grows_to_any_number_of_names():
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=6), max_size=20), st.data())
 def test_a_vocabulary_merges_equal_names_and_leaves_out_those_not_kept(words, data):
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(words), max_size=len(words))), dtype=bool)
-    made, ids = sorted_names(spans([word.encode() for word in words]), keep)
+    made, ids = sorted_names(pa.array([word.encode() for word in words], pa.large_binary()), keep)
     assert list(made) == sorted({w for w, k in zip(words, keep, strict=True) if k}, key=str.encode)
     assert [made[i] if i >= 0 else None for i in ids.tolist()] == [
         w if k else None for w, k in zip(words, keep, strict=True)
@@ -123,7 +118,7 @@ def test_the_secret_of_the_hash_changes_from_process_to_process_and_no_result_do
         from loginfer.kg.name_table import KEY, NameTable, sorted_names
         table = NameTable()
         ids = table.intern_texts(b"name%d" % (i * i % 1009) for i in range(5000))
-        names, order = sorted_names(table.spans)
+        names, order = sorted_names(table.names)
         print(KEY.tolist(), hash((ids.tobytes().hex(), names.data.tobytes().hex(), order.tobytes().hex())))"""
     environment = os.environ | {"PYTHONHASHSEED": "0"}
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)]

@@ -6,7 +6,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from loginfer.kg import KnowledgeGraph, Vocabulary
+from loginfer.logic.rule import ScoredRule, ZeroRule
 from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, SUBJECT, MinedRules, RuleTable
+from loginfer.systems.rules.texts import path_rule
 
 ENTITIES, RELATIONS = 5, 3
 
@@ -97,3 +99,10 @@ def path_rows(draw):
     body = (*steps, *(NONE,) * (3 - len(steps)))
     head = draw(st.integers(0, RELATIONS - 1))
     return head, kind, head_constant, end_constant, body, draw(st.sampled_from(CONFIDENCES))
+
+
+def scored_rules(mined, graph):
+    """Return mined rules by name: path rules, best first, then the others; zero rules apart."""
+    path_rules = [path_rule(mined.paths, index, graph) for index in mined.paths.best_first.tolist()]
+    rules = [rule for rule in path_rules if isinstance(rule, ScoredRule)]
+    return [*rules, *mined.others], [rule for rule in path_rules if isinstance(rule, ZeroRule)]

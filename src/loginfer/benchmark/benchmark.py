@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from loginfer.benchmark.recipe import Recipe
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import Ids, Ints, Mask, keys_without, merged_keys
+from loginfer.kg.graph import Ids, Ints, Mask, keys_without, merged_keys, ranges
 from loginfer.kg.vocabulary import offsets_of
 from loginfer.logic.rule import Rule
 
@@ -235,10 +235,7 @@ class Provenance:
 
 def reordered(lengths: Ints, values: Ids, order: Ints) -> tuple[Ints, Ids]:
     """Return lists one after the other, given by their lengths, in another order: offsets and values."""
-    starts = np.cumsum(lengths) - lengths
-    offsets = offsets_of(lengths[order])
-    indices = np.repeat(starts[order] - offsets[:-1], lengths[order]) + np.arange(offsets[-1])
-    return offsets, values[indices]
+    return offsets_of(lengths[order]), values[ranges(offsets_of(lengths)[order], lengths[order])[1]]
 
 
 @dataclass(frozen=True, slots=True)

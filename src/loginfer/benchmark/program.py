@@ -37,7 +37,7 @@ from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import Derivations, Engine, Materialisation
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import RDF_TYPE, KnowledgeGraph, Triples
-from loginfer.kg.graph import Mask, places_of
+from loginfer.kg.graph import places_of
 from loginfer.logic.rule import BodyAtom, Negation, Pattern, Rule
 from loginfer.logic.stratification import Predicate, negated_predicates, predicate_of
 from loginfer.logic.subrules import is_own_complement, kept_parts
@@ -323,32 +323,6 @@ def minimal(masks: Iterable[int]) -> list[int]:
 def complement_share(otherwise: float) -> float:
     """Return the share q of near misses among the negatives, given the share p of such conclusions."""
     return (1 + otherwise) / 2
-
-
-def connected_otherwise(graph: KnowledgeGraph, triples: Triples, body: Rule) -> Mask:
-    """Return bool[n]: whether K connects the ends of conclusions by another relation, as the body does.
-
-    Parameters
-    ----------
-    graph
-        The graph K.
-    triples
-        Conclusions of the rule.
-    body
-        The rule, whose one atom says in which direction its conclusions are connected.
-    """
-    atom, head = body.atoms[0], body.head
-    columns = [2 * head.terms.index(term) if term in head.terms else 0 for term in atom.terms]
-    size = len(graph.entities)
-    pairs, counts = np.unique(graph.triples[:, 0].astype(np.int64) * size + graph.triples[:, 2], return_counts=True)
-    if not len(pairs):
-        return np.zeros(len(triples), dtype=bool)
-    ends = triples[:, columns].astype(np.int64)
-    keys = ends[:, 0] * size + ends[:, 1]
-    index = np.minimum(np.searchsorted(pairs, keys), len(pairs) - 1)
-    relations = np.where(pairs[index] == keys, counts[index], 0)
-    own_relation = graph.contains(np.stack([ends[:, 0], triples[:, 1], ends[:, 1]], axis=1))
-    return np.asarray(relations > own_relation)
 
 
 # -- twins ------------------------------------------------------------------------------------------

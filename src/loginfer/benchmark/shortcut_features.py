@@ -23,7 +23,7 @@ from loginfer.benchmark.negatives.context import heads_of
 from loginfer.errors import UnknownNameError
 from loginfer.kernels import inlined, kernel, lower_bound
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import even_parts, places_of
+from loginfer.kg.graph import even_parts, places_of, ranges
 from loginfer.kg.vocabulary import offsets_of
 
 Values: TypeAlias = npt.NDArray[np.float32]
@@ -96,10 +96,8 @@ def _types(
     """Return all pairs of a row and a type of its entity, as two columns."""
     typed = graph.triples[graph.triples[:, 1] == graph.type_relation]
     pointers = np.searchsorted(typed[:, 0], np.arange(len(graph.entities) + 1))
-    count = np.diff(pointers)[entities]
-    row = np.repeat(np.arange(len(entities)), count)
-    within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    return row, typed[pointers[entities[row]] + within, 2].astype(np.int64)
+    row, positions = ranges(pointers[entities], np.diff(pointers)[entities])
+    return row, typed[positions, 2].astype(np.int64)
 
 
 def _common_types(graph: KnowledgeGraph, triples: Triples) -> npt.NDArray[Any]:

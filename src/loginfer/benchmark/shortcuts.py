@@ -18,7 +18,7 @@ from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.program import everything_entailed
 from loginfer.engine import Engine
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import Ids, Keys, Mask, distinct_keys, member, places_of
+from loginfer.kg.graph import Ids, Keys, Mask, distinct_keys, member, places_of, ranges
 from loginfer.logic.rule import Rule
 
 Scores = npt.NDArray[np.float64]
@@ -99,6 +99,23 @@ class OtherRelation:
         connected, indices = places_of(self._pairs, _pairs(triples, 0, 2, len(self._kg.entities)))
         relations = np.where(connected, self._relations[indices], 0)
         return (relations > self._kg.contains(triples)).astype(np.float64)
+
+
+def connected_otherwise(graph: KnowledgeGraph, triples: Triples, rule: Rule) -> Mask:
+    """Return bool[n]: whether K connects the ends of conclusions by another relation, as the body does.
+
+    Parameters
+    ----------
+    graph
+        The graph K.
+    triples
+        Conclusions of the rule.
+    rule
+        A rule whose one atom says in which direction its conclusions are connected.
+    """
+    head = rule.head
+    columns = [2 * head.terms.index(term) if term in head.terms else 0 for term in rule.atoms[0].terms]
+    return OtherRelation(graph).score(triples[:, [columns[0], 1, columns[1]]]) > 0
 
 
 class SimpBLScorer:
@@ -251,9 +268,8 @@ class OracleScorer:
         start = self._pack(first, position)
         # The derived values of a query stand together, from its smallest possible key on.
         low, high = np.searchsorted(keys, start), np.searchsorted(keys, start + self._sizes[column])
-        rows = np.repeat(np.arange(len(triples)), high - low)
-        offsets = np.arange(len(rows)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
-        derived = keys[np.repeat(low, high - low) + offsets] - start[rows]
+        rows, positions = ranges(low, high - low)
+        derived = keys[positions] - start[rows]
         order = np.argsort(candidates, kind="stable")
         is_candidate, indices = places_of(candidates[order].astype(np.int64), derived)
         scores = np.zeros((len(triples), len(candidates)))

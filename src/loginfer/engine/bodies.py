@@ -27,7 +27,7 @@ from loginfer.engine.registry import open_engine_in
 from loginfer.errors import InputError, LimitError
 from loginfer.frames import Rows
 from loginfer.kg import RDF_TYPE, KnowledgeGraph, load_graph
-from loginfer.kg.graph import Ids, Ints, Mask
+from loginfer.kg.graph import Ids, Ints, Mask, ranges
 from loginfer.logic import parse_pattern
 from loginfer.logic.canonical import canonical_text
 from loginfer.logic.patterns import collapses, collapses_onto, instantiate, symmetries
@@ -358,8 +358,8 @@ def _matches(one: dict[Template, Ids], two: dict[Template, Ids], first: int, sec
     if total > MOST_ROWS:
         message = f"the negations of the pattern have {total:,} bodies together, more than {MOST_ROWS:,}"
         raise LimitError(message, hint="use a pattern with fewer templates under negations")
-    offsets = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(np.arange(first), counts), order[np.repeat(begin, counts) + offsets]
+    rows, positions = ranges(begin, counts)
+    return rows, order[positions]
 
 
 def _look_up(rows: Ids, predicates: Ids, predicate_counts: Ints) -> Ints:

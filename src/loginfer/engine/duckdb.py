@@ -27,7 +27,7 @@ from loginfer.engine.native.engine import NativeEngine
 from loginfer.engine.registry import MAX_CONCLUSIONS, DuckDBOptions
 from loginfer.engine.sql.engine import DatabaseEngine, ExtraNames, SqlEngine
 from loginfer.engine.sql.queries import SqlDialect
-from loginfer.engine.sql.session import StoredGraph, fresh_name, vocabulary_of
+from loginfer.engine.sql.session import StoredGraph, vocabulary_of
 from loginfer.errors import InputError, LimitError, OutputError
 from loginfer.files import describe_os_error, refuse_to_overwrite
 from loginfer.kg import TYPE_NAMES, KnowledgeGraph, Triples, Vocabulary
@@ -446,25 +446,21 @@ class SlicedEngine(SqlEngine):
             rule_offset += len(group)
         return Derivations.of(pairs)
 
-    def derived(self, rules: Sequence[Rule], graph: KnowledgeGraph) -> KnowledgeGraph:
-        """Return the triples of another graph that are in T_R(K); those of one in the same database stay."""
-        if not self._sizes or not isinstance(graph, StoredGraph) or graph.session is not self._session:
-            return super().derived(rules, graph)
-        table = fresh_name("derived")
-        with self._table("derived_rows") as rows:
-            self._session.create(rows, f"SELECT s, r, o FROM {graph.table} WHERE 1 = 0")
-            for group in self._groups(rules):
-                by_head: dict[int, list[Rule]] = {}
-                for rule in group:
-                    by_head.setdefault(relation_of(rule.head, self.graph), []).append(rule)
-                for relation, rules_of_head in by_head.items():
-                    triples = graph.of_relations([relation])
-                    derived = triples[self._derived_by(group, rules_of_head, triples)]
-                    with self._table("found") as name:
-                        self._session.load(name, {end: derived[:, i] for i, end in enumerate("sro")})
-                        self._session.append(rows, f"SELECT s, r, o FROM {name}")
-            self._session.create(table, f"SELECT DISTINCT s, r, o FROM {rows}")
-        return graph.at(table)
+    def _derived_rows(self, rules: Sequence[Rule], graph: StoredGraph) -> Iterator[str]:
+        """Yield queries for the triples of a graph in this database that rules derive; run each before the next."""
+        if not self._sizes:
+            yield from super()._derived_rows(rules, graph)
+            return
+        for group in self._groups(rules):
+            by_head: dict[int, list[Rule]] = {}
+            for rule in group:
+                by_head.setdefault(relation_of(rule.head, self.graph), []).append(rule)
+            for relation, rules_of_head in by_head.items():
+                triples = graph.of_relations([relation])
+                derived = triples[self._derived_by(group, rules_of_head, triples)]
+                with self._table("found") as name:
+                    self._session.load(name, {end: derived[:, i] for i, end in enumerate("sro")})
+                    yield f"SELECT s, r, o FROM {name}"
 
     # -- slices ---------------------------------------------------------------------------------
 

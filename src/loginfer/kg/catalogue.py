@@ -32,7 +32,7 @@ from urllib.parse import urlsplit
 
 from loginfer._version import __version__
 from loginfer.errors import DownloadError, InputError, OutputError, UnknownNameError
-from loginfer.files import describe_os_error, file_sum, reading, shipped, sync
+from loginfer.files import describe_os_error, file_sum, lock_until_closed, reading, shipped, sync
 from loginfer.kg.formats.base import Loaded, ReadOptions, ReadReport, Source, read_archive
 from loginfer.progress import Progress
 
@@ -605,20 +605,13 @@ def _opener() -> urllib.request.OpenerDirector:
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Keep a second program from downloading into the same folder, where locks work."""
-    try:
-        import fcntl
-    except ImportError:
+    if os.name != "posix":
         yield
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EAGAIN, errno.EACCES):
-                raise DownloadError(
-                    f"another program is downloading into `{folder}`", hint="wait until it is done"
-                ) from error
+        if not lock_until_closed(handle):
+            raise DownloadError(f"another program is downloading into `{folder}`", hint="wait until it is done")
         yield
     finally:
         os.close(handle)

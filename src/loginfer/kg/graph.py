@@ -27,6 +27,7 @@ Ids: TypeAlias = npt.NDArray[np.int32]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 T = TypeVar("T", bound=npt.NDArray[Any])
+N = TypeVar("N", bound=np.integer[Any])
 
 _BLOCK = 2**15
 
@@ -93,13 +94,32 @@ def sorted_unique(triples: Triples, keys: TripleKeys) -> Triples:
     return keys.unpack(distinct_keys(packed))
 
 
-def distinct_keys(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the distinct keys in ascending order; `keys` is sorted in place."""
+def run_starts(*columns: npt.NDArray[Any]) -> Mask:
+    """Return bool[n]: which rows differ from the one before, as the first does."""
+    starts = np.zeros(len(columns[0]), dtype=bool)
+    starts[:1] = True
+    for column in columns:
+        starts[1:] |= column[1:] != column[:-1]
+    return starts
+
+
+def ranges(starts: npt.NDArray[Any], counts: npt.NDArray[Any]) -> tuple[Ints, Ints]:
+    """Return the numbers of ranges one after the other: which range each is of, and the numbers themselves."""
+    owners = np.repeat(np.arange(len(counts)), counts)
+    return owners, np.arange(len(owners)) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
+
+
+def equal_pairs(values: npt.NDArray[Any], ascending: npt.NDArray[Any]) -> tuple[Ints, Ints]:
+    """Return all pairs of an index of values and an index of ascending values with the same value there."""
+    low, high = np.searchsorted(ascending, values), np.searchsorted(ascending, values, side="right")
+    return ranges(low, high - low)
+
+
+def distinct_keys(keys: npt.NDArray[N]) -> npt.NDArray[N]:
+    """Return the distinct keys in ascending order; `keys` is sorted in place, which is faster than `np.unique`."""
     keys.sort()
-    fresh = keys[1:] != keys[:-1]
-    if fresh.all():
-        return keys
-    return np.concatenate([keys[:1], keys[1:][fresh]])
+    fresh = run_starts(keys)
+    return keys if fresh.all() else keys[fresh]
 
 
 def keys_without(keys: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -119,8 +139,7 @@ def merged_keys(*parts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the distinct keys of several arrays in ascending order."""
     keys = np.concatenate(parts)
     keys.sort(kind="stable")  # ascending runs are merged, not sorted again
-    fresh = np.ones(len(keys), dtype=bool)
-    fresh[1:] = keys[1:] != keys[:-1]
+    fresh = run_starts(keys)
     return keys if fresh.all() else keys[fresh]
 
 
@@ -230,9 +249,7 @@ class RelationIndex:
         starts = self._starts.get((relation, direction))
         if starts is None:
             sources, _ = self._sources(relation, direction)
-            first = np.ones(len(sources), dtype=bool)
-            np.not_equal(sources[1:], sources[:-1], out=first[1:])
-            starts = self._starts[relation, direction] = sources[first]
+            starts = self._starts[relation, direction] = sources[run_starts(sources)]
         return starts
 
     def neighbours(self, relation: int, direction: int, entity: int) -> Ids:
@@ -509,7 +526,8 @@ class KnowledgeGraph:
         """Return the distinct subjects and the distinct objects of a relation, each sorted."""
         index = self.index
         part = slice(int(index.offsets[relation]), int(index.offsets[relation + 1]))
-        return _runs(index.subjects[part]), _runs(index.inverse_objects[part])
+        subjects, objects = index.subjects[part], index.inverse_objects[part]
+        return subjects[run_starts(subjects)], objects[run_starts(objects)]
 
     @cached_property
     def looped(self) -> Ids:
@@ -611,13 +629,6 @@ def _find_type_relation(relations: Vocabulary, type_predicate: str | None) -> in
     return relation
 
 
-def _runs(ascending: Ids) -> Ids:
-    """Return the distinct numbers of an ascending array."""
-    first = np.ones(len(ascending), dtype=bool)
-    first[1:] = ascending[1:] != ascending[:-1]
-    return np.asarray(ascending[first])
-
-
 def _readonly(array: T) -> T:
     array.setflags(write=False)
     return array
@@ -642,7 +653,7 @@ def places_of(keys: Keys, queries: Keys) -> tuple[npt.NDArray[np.bool_], npt.NDA
 
 def even_parts(count: int, *columns: npt.NDArray[Any]) -> list[slice]:
     """Divide rows into about so many parts of about one length; equal rows next to each other stay together."""
-    cuts = np.flatnonzero(np.any([column[1:] != column[:-1] for column in columns], axis=0)) + 1
+    cuts = np.flatnonzero(run_starts(*columns))[1:]
     even = np.linspace(0, len(columns[0]), count + 1)[1:-1]
     inner = cuts[np.minimum(np.searchsorted(cuts, even), len(cuts) - 1)] if len(cuts) else cuts
     return [slice(start, stop) for start, stop in pairwise([0, *np.unique(inner).tolist(), len(columns[0])])]
@@ -650,16 +661,11 @@ def even_parts(count: int, *columns: npt.NDArray[Any]) -> list[slice]:
 
 def grouped(*columns: npt.NDArray[np.int64]) -> list[tuple[tuple[int, ...], npt.NDArray[np.int64]]]:
     """Group rows by their values: return each combination of values with its rows, in ascending order."""
-    if not len(columns[0]):
-        return []
     order = np.lexsort(columns[::-1])
     rows = np.stack(columns, axis=1)[order]
-    starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
-    stops = [*starts[1:].tolist(), len(order)]
-    return [
-        (tuple(values), order[start:stop])
-        for values, start, stop in zip(rows[starts].tolist(), starts.tolist(), stops, strict=True)
-    ]
+    starts = np.flatnonzero(run_starts(*rows.T))
+    groups = np.split(order, starts[1:]) if len(order) else []
+    return [(tuple(values), group) for values, group in zip(rows[starts].tolist(), groups, strict=True)]
 
 
 def resolve_relation(graph: KnowledgeGraph, name: str) -> int:

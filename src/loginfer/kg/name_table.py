@@ -1,4 +1,4 @@
-"""Names while a graph is read: a growing table that gives each name its id, and sorting them at the end.
+"""Names while a graph is read: a growing table that gives each name its id; Arrow sorts them at the end.
 
 Kernels read eight bytes at a time and take addresses (`array.ctypes.data` plus an offset). Callers keep the array
 alive and leave `PADDING` readable bytes behind its end.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -43,20 +43,11 @@ def eight_times(byte: bytes) -> np.uint64:
 
 def _load(typingctx: Any, address: Any) -> Any:
     """uint64 of the 8 bytes from `address` on, lowest byte first."""
-    return types.uint64(types.int64), _emit_load
-
-
-def _load_big_endian(typingctx: Any, address: Any) -> Any:
-    """uint64 of the 8 bytes from `address` on, highest byte first: ordered as the bytes are."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bswap(_emit_load(context, builder, signature, args))
+        return builder.load(builder.inttoptr(args[0], ir.IntType(64).as_pointer()), align=1)
 
     return types.uint64(types.int64), emit
-
-
-def _emit_load(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return builder.load(builder.inttoptr(args[0], ir.IntType(64).as_pointer()), align=1)
 
 
 def _fold(typingctx: Any, a: Any, b: Any) -> Any:
@@ -74,7 +65,6 @@ def _fold(typingctx: Any, a: Any, b: Any) -> Any:
 # Single machine instructions that Numba has no function for.
 fold: Any = intrinsic(_fold)
 load_word: Any = intrinsic(_load)
-load_big_endian: Any = intrinsic(_load_big_endian)
 
 
 @kernel
@@ -156,14 +146,6 @@ T = TypeVar("T", bound=np.generic)
 Ids: TypeAlias = npt.NDArray[np.int32]
 
 
-class Spans(NamedTuple):
-    """Names within some bytes: name i is `data[starts[i]:ends[i]]`."""
-
-    data: npt.NDArray[np.uint8]
-    starts: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-
-
 class NameTable:
     """Names in the order of their first appearance, which are their provisional ids.
 
@@ -217,9 +199,9 @@ class NameTable:
         return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
 
     @property
-    def spans(self) -> Spans:
-        """Where the names lie."""
-        return Spans(self.data, self.offsets[: self.count].copy(), self.offsets[1 : self.count + 1].copy())
+    def names(self) -> Any:
+        """The names as an Arrow array of bytes over the same memory."""
+        return Vocabulary(self.data[:], self.offsets[: self.count + 1]).to_arrow()
 
     def not_utf8(self) -> list[int]:
         """Return the ids of the names that are not valid UTF-8."""
@@ -232,13 +214,13 @@ class NameTable:
         return wrong
 
 
-def sorted_names(names: Spans, keep: npt.NDArray[np.bool_] | None = None) -> tuple[Vocabulary, Ids]:
+def sorted_names(names: Any, keep: npt.NDArray[np.bool_] | None = None) -> tuple[Vocabulary, Ids]:
     """Sort names and give each its final id; equal ones are merged.
 
     Parameters
     ----------
     names
-        Where n names lie, in bytes with room behind them (see `padded`).
+        An Arrow array of bytes.
     keep
         bool[n], which names to keep; the others get the id -1.
 
@@ -246,17 +228,19 @@ def sorted_names(names: Spans, keep: npt.NDArray[np.bool_] | None = None) -> tup
     -------
     The vocabulary and int32[n], the id of each name in it.
     """
-    data, starts, ends = names
-    if len(data) < PADDING or (len(ends) and int(ends.max()) > len(data) - 8):
-        raise ValueError("the bytes of names must be padded")
-    order = (np.arange(len(starts)) if keep is None else np.flatnonzero(keep)).astype(np.int32)
-    sort_names(data, starts, ends, order, np.empty(len(order), dtype=np.uint64))
-    ids = np.full(len(starts), -1, dtype=np.int32)
-    ordered = np.empty(int((ends[order] - starts[order]).sum()), dtype=np.uint8)
-    offsets = np.zeros(len(order) + 1, dtype=np.int64)
-    distinct = gather_sorted(data, starts, ends, order, ids, ordered, offsets)
-    offsets = offsets[: distinct + 1]
-    return Vocabulary(ordered[: offsets[-1]], offsets), ids
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    # `pa.array` imports pandas where that is installed, so it is for rare cases.
+    kept = np.arange(len(names)) if keep is None else np.flatnonzero(keep)
+    kept_names = names if keep is None else names.filter(pa.array(keep))
+    order = pc.array_sort_indices(kept_names)
+    ordered = kept_names.take(order)
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = np.from_dlpack(pc.not_equal(ordered[1:], ordered[:-1]).cast("int8"))
+    ids = np.full(len(names), -1, dtype=np.int32)
+    ids[kept[np.from_dlpack(order)]] = np.cumsum(is_new) - 1
+    return Vocabulary.of_arrow(ordered if is_new.all() else ordered.filter(pa.array(is_new))), ids
 
 
 def padded(data: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
@@ -347,87 +331,4 @@ def intern_all(data: Any, bounds: Any, table: Any, count: Any, ids: Any, key: An
             name_id = add(data, start, end, value, name_id, table, count, 0)
             count += 1
         ids[i] = name_id
-    return count
-
-
-@kernel
-def word_at(start: Any, end: Any, depth: Any) -> Any:
-    """Return the 8 bytes of a name from `depth` on, highest first, zeros behind its end."""
-    rest = end - start - depth
-    if rest <= 0:
-        return _ZERO
-    word = load_big_endian(start + depth)
-    if rest < 8:
-        word &= ~(_ALL >> np.uint64(8 * rest))
-    return word
-
-
-@kernel
-def sort_names(data: Any, starts: Any, ends: Any, order: Any, words: Any) -> Any:
-    """Sort `order` by the bytes of the names: quicksort on words of 8 bytes, three ways.
-
-    A range on the stack holds names that agree on their first `depth` bytes. Names equal to the pivot in
-    the next word are sorted further at depth + 8. Names that end within it come first, by length: they differ
-    only in zero bytes at their end.
-    """
-    text = data.ctypes.data
-    stack = [(0, len(order), 0, True)]
-    while len(stack):
-        low, high, depth, fresh = stack.pop()
-        if high - low < 2:
-            continue
-        if fresh:
-            for i in range(low, high):
-                words[i] = word_at(text + starts[order[i]], text + ends[order[i]], depth)
-        a, b, c = words[low], words[(low + high) // 2], words[high - 1]
-        pivot = max(min(a, b), min(max(a, b), c))
-        less, i, more = low, low, high
-        while i < more:
-            if words[i] < pivot:
-                words[i], words[less] = words[less], words[i]
-                order[i], order[less] = order[less], order[i]
-                less += 1
-                i += 1
-            elif words[i] > pivot:
-                more -= 1
-                words[i], words[more] = words[more], words[i]
-                order[i], order[more] = order[more], order[i]
-            else:
-                i += 1
-        stack.append((low, less, depth, False))
-        stack.append((more, high, depth, False))
-        ended = less
-        for i in range(less, more):
-            length = ends[order[i]] - starts[order[i]]
-            if length <= depth + 8:
-                order[i], order[ended] = order[ended], order[i]
-                j = ended
-                while j > less and ends[order[j - 1]] - starts[order[j - 1]] > length:
-                    order[j], order[j - 1] = order[j - 1], order[j]
-                    j -= 1
-                ended += 1
-        stack.append((ended, more, depth + 8, True))
-
-
-@kernel
-def gather_sorted(data: Any, starts: Any, ends: Any, order: Any, ids: Any, out: Any, offsets: Any) -> Any:
-    """Copy names in order, equal ones once; fill `ids` and `offsets`; return how many there are."""
-    count = 0
-    for i in order:
-        start, length = starts[i], ends[i] - starts[i]
-        begin = offsets[count]
-        if count and begin - offsets[count - 1] == length:
-            same = True
-            for k in range(length):
-                if out[begin - length + k] != data[start + k]:
-                    same = False
-                    break
-            if same:
-                ids[i] = count - 1
-                continue
-        for k in range(length):
-            out[begin + k] = data[start + k]
-        ids[i] = count
-        count += 1
-        offsets[count] = begin + length
     return count

@@ -58,6 +58,14 @@ class Vocabulary(Sequence[str]):
         encoded = sorted({name.encode() for name in names})
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets_of([len(name) for name in encoded]))
 
+    @classmethod
+    def of_arrow(cls, names: Any) -> Vocabulary:
+        """Make a vocabulary of an Arrow array of large texts or bytes, distinct and in the order of their bytes."""
+        _, offsets, data = names.buffers()
+        bounds = np.frombuffer(offsets or bytes(8), dtype=np.int64)[names.offset : names.offset + len(names) + 1]
+        text = np.frombuffer(data or b"", dtype=np.uint8)
+        return cls(text[bounds[0] : bounds[-1]], bounds - bounds[0])
+
     def to_arrow(self) -> Any:
         """Return the names as an Arrow array of bytes over the same memory."""
         import pyarrow as pa

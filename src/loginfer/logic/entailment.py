@@ -38,7 +38,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from itertools import permutations
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +60,9 @@ Prove: TypeAlias = Callable[[Sequence[Atom], Atom], "tuple[Step, ...] | None"]
 
 # From so many rules on it pays to load the compiled kernels.
 MANY_RULES = 256
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def entails(rules: Iterable[Rule], rule: Rule) -> bool:
@@ -528,6 +532,38 @@ def derivation(reasons: dict[Atom, Step | None], goal: Atom) -> tuple[Step, ...]
 # -- path rules as arrays --------------------------------------------------------------------------
 
 
+def path_atoms(
+    row: Sequence[int], x: T, y: T, between: Sequence[T], relation: Callable[[int], R], constant: Callable[[int], T]
+) -> list[tuple[T, R, T]]:
+    """Return the atoms of a path rule as subject, relation and object, the head first.
+
+    Parameters
+    ----------
+    row
+        Head, variables, head constant, end constant and steps, as in `PathRules`.
+    x, y, between
+        What stands for the head's variables, and for those along the path.
+    relation, constant
+        Give what stands for an id.
+    """
+    head, variables, head_constant, end_constant, *steps = row
+    steps = [step for step in steps if step != NONE]
+    subject, object_, last = x, y, y
+    if variables != BOTH:
+        last = between[len(steps) - 1] if end_constant == NONE else constant(end_constant)
+        if variables == OBJECT:
+            subject = constant(head_constant)
+        else:
+            object_ = constant(head_constant)
+    atoms = [(subject, relation(head), object_)]
+    start = y if variables == OBJECT else x
+    for number, step in enumerate(steps, 1):
+        end = between[number - 1] if number < len(steps) else last
+        atoms.append((end, relation(step >> 1), start) if step & 1 else (start, relation(step >> 1), end))
+        start = end
+    return atoms
+
+
 @dataclass(frozen=True)
 class PathRules:
     """Rules whose bodies are paths, as codes.
@@ -584,20 +620,20 @@ class PathRules:
         """Return one of the rules."""
         if self.texts is not None:
             return self.texts(number)
-        path = [int(code) for code in self.body[number] if code >= 0]
-        inner = [Variable(f"a{i}") for i in range(1, len(path))]
-        nodes: list[Term] = [Variable("x"), *inner, Variable("y")]
-        variables = int(self.variables[number])
-        end = int(self.end_constant[number])
-        if variables != BOTH and end >= 0:
-            nodes[-1] = Constant(self.constants[end])
-        body = []
-        for step, code in enumerate(path):
-            ends = (nodes[step], nodes[step + 1]) if code % 2 == 0 else (nodes[step + 1], nodes[step])
-            body.append(Atom(ends[0], self.relations[code // 2], ends[1]))
-        other: Term = nodes[-1] if variables == BOTH else Constant(self.constants[int(self.head_constant[number])])
-        subject, object_ = (other, nodes[0]) if variables == OBJECT else (nodes[0], other)
-        return Rule(body, Atom(subject, self.relations[int(self.head[number])], object_))
+        steps = self.body[number].tolist()
+        columns = (self.head, self.variables, self.head_constant, self.end_constant)
+        row = (*(int(column[number]) for column in columns), *steps)
+        # A path leads from x to y, whichever term of the head x is.
+        x: Term = Variable("x")
+        y: Term = Variable("y")
+        between: list[Term] = [*(Variable(f"a{i}") for i in range(1, len(steps) - steps.count(NONE))), y]
+
+        def constant(number: int) -> Term:
+            return Constant(self.constants[number])
+
+        ends = (x, y) if row[1] == BOTH else (x, x)
+        head, *body = (Atom(*part) for part in path_atoms(row, *ends, between, self.relations.__getitem__, constant))
+        return Rule(body, head)
 
     @classmethod
     def of(cls, rules: Iterable[Rule]) -> tuple[PathRules, list[Rule]]:
@@ -608,19 +644,24 @@ class PathRules:
         originals: list[Rule] = []
         others: list[Rule] = []
 
-        def constant(term: Term | None) -> int:
-            return NONE if term is None else constants.setdefault(term.name, len(constants))
+        def constant(atom: Atom) -> int:
+            names = [term.name for term in atom.terms if isinstance(term, Constant)]
+            return constants.setdefault(names[0], len(constants)) if names else NONE
 
         for rule in rules:
-            path_rule = _as_path(rule)
-            if path_rule is None:
+            atoms = rule.atoms
+            shape = None
+            if atoms and not (rule.inequalities or rule.negations):
+                shape = path_shape(variable_names(rule.head), [variable_names(atom) for atom in atoms])
+            if shape is None:
                 others.append(rule)
                 continue
-            variables, path, head_constant, end = path_rule
-            codes = [2 * relations.setdefault(r, len(relations)) + d for r, d in path]
+            codes = [2 * relations.setdefault(str(atoms[i].relation), len(relations)) + d for i, d in shape.steps]
             codes += [NONE] * (LONGEST - len(codes))
             head = relations.setdefault(str(rule.head.relation), len(relations))
-            rows.append([head, variables, constant(head_constant), constant(end), *codes])
+            head_constant = constant(rule.head)
+            end = constant(atoms[shape.steps[-1][0]]) if shape.end else NONE
+            rows.append([head, shape.variables, head_constant, end, *codes])
             originals.append(rule)
         table = np.array(rows, dtype=np.int32).reshape(-1, 4 + LONGEST)
         head_, kinds, heads, ends = (np.ascontiguousarray(column) for column in table[:, :4].T)
@@ -631,51 +672,70 @@ class PathRules:
         return path_rules, others
 
 
-_Path: TypeAlias = tuple[int, list[tuple[str, int]], Term | None, Term | None]
+# The names of an atom's variables, subject and object; None for a constant.
+VariableNames: TypeAlias = tuple[str | None, str | None]
 
 
-def _as_path(rule: Rule) -> _Path | None:
-    """Return variables, directed relations, head constant and end of a path rule; None for other shapes."""
-    if rule.inequalities or rule.negations or not 1 <= len(rule.atoms) <= LONGEST:
-        return None
-    subject, object_ = rule.head.terms
-    if isinstance(subject, Variable):
-        start, other = subject, object_
-    elif isinstance(object_, Variable):
-        start, other = object_, subject
-    else:
-        return None
-    if start == other:
-        return None
-    cyclic = isinstance(other, Variable)
-    walked = _walk(rule, start, other if cyclic else None)
-    if walked is None:
-        return None
-    path, end = walked
-    if cyclic:
-        return (BOTH, path, None, None) if end == other else None
-    return SUBJECT if start == subject else OBJECT, path, other, end if isinstance(end, Constant) else None
+@dataclass(frozen=True, slots=True)
+class PathShape:
+    """How the atoms of a rule make a path.
+
+    Parameters
+    ----------
+    variables
+        Which ends of the head are variables: BOTH, SUBJECT or OBJECT.
+    steps
+        The atoms of the body in the order of the path: index in the body, and the direction of the step.
+    end
+        Whether the path ends in a constant.
+    """
+
+    variables: int
+    steps: tuple[tuple[int, int], ...]
+    end: bool
 
 
-def _walk(rule: Rule, start: Variable, last: Term | None) -> tuple[list[tuple[str, int]], Term] | None:
-    """Return the path from a variable through all atoms, and where it ends."""
-    remaining = list(rule.atoms)
-    path: list[tuple[str, int]] = []
-    node: Term = start
-    visited: set[Term] = {start}
-    while remaining:
-        fitting = [atom for atom in remaining if node in atom.terms]
-        if len(fitting) != 1 or isinstance(node, Constant) or node == last:
+def path_shape(head: VariableNames, body: Sequence[VariableNames]) -> PathShape | None:
+    """Return how a rule's atoms make a path, or None if they do not.
+
+    Variables may have any names, atoms any order and direction.
+    """
+    subject, object_ = head
+    if len(body) > LONGEST or subject == object_ or (None not in head and not body):
+        return None
+    variables = OBJECT if subject is None else SUBJECT if object_ is None else BOTH
+    start, goal = (object_, None) if subject is None else (subject, object_)
+    for order in permutations(range(len(body))):
+        steps = _steps_along(start, goal, body, order)
+        if steps is not None:
+            return PathShape(variables, steps, bool(body) and None in body[order[-1]])
+    return None
+
+
+def _steps_along(
+    start: str | None, goal: str | None, body: Sequence[VariableNames], order: tuple[int, ...]
+) -> tuple[tuple[int, int], ...] | None:
+    """Go along the atoms in one order; None where they do not hang together, or meet a variable twice."""
+    variable, visited, steps = start, {start}, []
+    for number, i in enumerate(order):
+        direction = 0 if body[i][0] == variable else 1
+        if body[i][direction] != variable:
             return None
-        (atom,) = fitting
-        remaining.remove(atom)
-        direction = 0 if atom.subject == node else 1
-        node = atom.terms[1 - direction]
-        if node in visited:
+        variable = body[i][1 - direction]
+        last = number == len(order) - 1
+        if variable in visited or (variable is None and not (last and goal is None)):
             return None
-        visited.add(node)
-        path.append((str(atom.relation), direction))
-    return path, node
+        if goal is not None and (variable == goal) != last:
+            return None
+        visited.add(variable)
+        steps.append((i, direction))
+    return tuple(steps)
+
+
+def variable_names(atom: Atom) -> VariableNames:
+    """Return the names of an atom's variables."""
+    subject, object_ = (term.name if isinstance(term, Variable) else None for term in atom.terms)
+    return subject, object_
 
 
 # -- the compiled prover ---------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.kernels import inlined, kernel
+from loginfer.kg.graph import run_starts
 
 Ids = npt.NDArray[np.int32]
 Bits = npt.NDArray[np.int64]
@@ -36,9 +37,7 @@ def index_paths(
     rules, relation = selected[rows], used[rows, steps]
     order = np.argsort(relation * np.int64(relations) + head[rules], kind="stable")
     rules, relation = rules[order], relation[order]
-    is_new = np.ones(len(rules), dtype=bool)
-    is_new[1:] = (relation[1:] != relation[:-1]) | (head[rules[1:]] != head[rules[:-1]])
-    first = np.flatnonzero(is_new)
+    first = np.flatnonzero(run_starts(relation, head[rules]))
     group_offsets = np.searchsorted(relation[first], np.arange(relations + 1))
     return group_offsets, head[rules[first]], np.append(first, len(rules)), rules, body[rules]
 
@@ -166,6 +165,16 @@ def _add(
     return added
 
 
+@inlined
+def _enqueue(relation: int, queue: Ids, queued: Any, first: int, length: int) -> int:
+    """Put a relation into the queue unless it is there; return the new length."""
+    if queued[relation]:
+        return length
+    queued[relation] = True
+    queue[(first + length) % len(queue)] = relation
+    return length + 1
+
+
 @kernel
 def _missing(goals: Ids, rows: Bits) -> int:
     missing = 0
@@ -262,10 +271,7 @@ def close(
         conclusions[:n] = 0
         conclusions[facts[f, 1]] = np.int64(1) << facts[f, 2]
         _add(relation, conclusions, n, -1, 0, derived, size, why, when)
-        if not queued[relation]:
-            queued[relation] = True
-            queue[queue_length] = relation
-            queue_length += 1
+        queue_length = _enqueue(relation, queue, queued, first, queue_length)
     # The rules without atoms.
     queue[queue_length] = relations
     queue_length += 1
@@ -300,10 +306,7 @@ def close(
                             return 0
                         continue
                     if _add(head, conclusions, n, rules[e], clock, derived, size, why, when):
-                        if not queued[head]:
-                            queued[head] = True
-                            queue[(first + queue_length) % len(queue)] = head
-                            queue_length += 1
+                        queue_length = _enqueue(head, queue, queued, first, queue_length)
                         missing = _missing(goals, derived)
                         if missing == 0:
                             return 0
@@ -365,10 +368,7 @@ def close(
                             return 0
                         continue
                     _add(head, conclusions, n, rule, clock, derived, size, why, when)
-                    if not queued[head]:
-                        queued[head] = True
-                        queue[(first + queue_length) % len(queue)] = head
-                        queue_length += 1
+                    queue_length = _enqueue(head, queue, queued, first, queue_length)
                     missing = _missing(goals, derived)
                     if missing == 0:
                         return 0
@@ -385,9 +385,6 @@ def close(
                     return 0
                 continue
             if _add(head, conclusions, n, first_general + rule, clock, derived, size, why, when):
-                if not queued[head]:
-                    queued[head] = True
-                    queue[(first + queue_length) % len(queue)] = head
-                    queue_length += 1
+                queue_length = _enqueue(head, queue, queued, first, queue_length)
                 missing = _missing(goals, derived)
     return missing

@@ -17,7 +17,8 @@ from loginfer.benchmark import Recipe, audit, build, load_benchmark, write_bench
 from loginfer.benchmark.benchmark import SPLITS
 from loginfer.benchmark.negatives import SOURCES, sample_negatives
 from loginfer.benchmark.negatives.context import heads_of
-from loginfer.benchmark.program import complement_share, connected_otherwise
+from loginfer.benchmark.program import complement_share
+from loginfer.benchmark.shortcuts import connected_otherwise
 from loginfer.engine import open_engine
 from loginfer.kg import KnowledgeGraph, load_graph
 from loginfer.logic import parse_rule, read_rules

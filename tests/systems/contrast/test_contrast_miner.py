@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from tests.support.planted_rules import PLANTED, planted
+from tests.support.rule_brute_force import scored_rules
 
 from loginfer.benchmark.benchmark import Benchmark, NegativeSet, Splits
 from loginfer.engine import open_engine
@@ -21,7 +22,6 @@ from loginfer.systems.contrast.contrast import Contrast
 from loginfer.systems.interface import training_view
 from loginfer.systems.rules.external import External
 from loginfer.systems.rules.mined import MinedRules, RuleTable, as_benchmark
-from loginfer.systems.rules.texts import scored_rules
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.rule_brute_force import scored_rules
 
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.kg import KnowledgeGraph
 from loginfer.systems.rules.external import External
 from loginfer.systems.rules.mined import as_benchmark
-from loginfer.systems.rules.texts import scored_rules
 
 GRAPH = KnowledgeGraph.from_names(
     [

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.rule_brute_force import ENTITIES, RELATIONS, path_tables
+from tests.support.rule_brute_force import ENTITIES, RELATIONS, path_tables, scored_rules
 
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.kg import RDF_TYPE, KnowledgeGraph, Vocabulary
@@ -16,7 +16,7 @@ from loginfer.logic.rule import ScoredRule
 from loginfer.logic.rule_files import format_rules, parse_rules
 from loginfer.systems.rules.listing import list_rules
 from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, SUBJECT, MinedRules, RuleTable
-from loginfer.systems.rules.texts import mined_from, parse_path_rules, read_path_rules, rule_lines, scored_rules
+from loginfer.systems.rules.texts import mined_from, parse_path_rules, read_path_rules, rule_lines
 
 
 def graph_of(entities, relations, type_predicate=None) -> KnowledgeGraph:

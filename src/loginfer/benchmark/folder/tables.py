@@ -22,7 +22,7 @@ from loginfer.benchmark.construction.noise import KINDS, Noise
 from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.errors import InputError
 from loginfer.kg import Triples
-from loginfer.kg.graph import Ids, Ints, Mask, TripleKeys, places_of
+from loginfer.kg.graph import Ids, Ints, Mask, TripleKeys, places_of, run_starts
 from loginfer.logic.rule import Atom, Rule
 from loginfer.logic.subrules import EDITS
 
@@ -458,8 +458,7 @@ def _finish_provenance(
     triples = _renamed(triples, entity_ids, relation_ids)
     order = np.lexsort((rule, triples[:, 2], triples[:, 1], triples[:, 0]))
     triples, split, rule = triples[order], split[order], rule[order]
-    fresh = np.ones(len(order), dtype=bool)
-    fresh[1:] = (triples[1:] != triples[:-1]).any(axis=1)
+    fresh = run_starts(*triples.T)
     conclusion = np.cumsum(fresh) - 1
     if (split != split[fresh][conclusion]).any():
         raise InputError("a conclusion is in two splits")
@@ -659,7 +658,7 @@ def read_noise(path: Path, builder: GraphBuilder) -> Finish[NoiseTable]:
         renamed = _renamed(triples, entity_ids, relation_ids)
         order = np.lexsort((renamed[:, 2], renamed[:, 1], renamed[:, 0]))
         renamed = renamed[order]
-        if len(renamed) > 1 and (renamed[1:] == renamed[:-1]).all(axis=1).any():
+        if not run_starts(*renamed.T).all():
             raise InputError("a triple is there twice")
         return NoiseTable(renamed, kind[order])
 

@@ -22,7 +22,7 @@ from loginfer.benchmark.negatives.near_miss_kernels import ANY, NONE_OF, RELATIO
 from loginfer.benchmark.shortcuts import SimpBLScorer
 from loginfer.engine.binding import ABSENT, relation_of
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import Ids, Ints, Mask, distinct_keys, even_parts, grouped, member, places_of
+from loginfer.kg.graph import Ids, Ints, Mask, distinct_keys, even_parts, grouped, member, places_of, run_starts
 from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Rule, Term, Variable
 from loginfer.logic.subrules import Edit, is_own_complement
 
@@ -59,14 +59,12 @@ class SearchIndex:
             if relation is None:
                 out, into = np.diff(self.arrays[6]), np.diff(self.arrays[9])
             else:
-                out, into = (np.bincount(pairs[0]) for pairs in self._pairs_of(relation))
+                index = self.graph.index
+                out, into = (np.bincount(ends[0]) for ends in (index.pairs(relation), index.inverse_pairs(relation)))
             pairs = float(out.sum())
             mean = [float((d.astype(np.float64) ** 2).sum() / max(pairs, 1.0)) for d in (out, into)]
             self._spreads[relation] = (mean[0], mean[1], pairs)
         return self._spreads[relation]
-
-    def _pairs_of(self, relation: int) -> tuple[tuple[Ids, ...], ...]:
-        return self.graph.index.pairs(relation), self.graph.index.inverse_pairs(relation)
 
     def another(self, relation: int, subjects: Ints, objects: Ints) -> Ints:
         """Return for each pair the least relation but one that connects it; -1 for none."""
@@ -451,8 +449,7 @@ class NearMissSearch:
         Requests must be sorted by rule, edit and side, and have a plan.
         """
         columns = np.stack([requests.rule, requests.edit, requests.side], axis=1)
-        is_first = np.ones(len(requests), dtype=bool)
-        is_first[1:] = (columns[1:] != columns[:-1]).any(axis=1)
+        is_first = run_starts(*columns.T)
         keys = [(rule, edit, side) for rule, edit, side in columns[is_first].tolist()]
         plans = [search_plan for key in keys if (search_plan := self.plan(*key)) is not None]
         steps, unequal = [search_plan.steps for search_plan in plans], [search_plan.unequal for search_plan in plans]

@@ -27,10 +27,11 @@ from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.benchmark.negatives.near_miss_search import NearMissSearch, Requests
 from loginfer.benchmark.negatives.spaces import draw, listed, rectangle, union
 from loginfer.benchmark.negatives.twins import Twins, near_miss_edits
-from loginfer.benchmark.program import complement_share, connected_otherwise
+from loginfer.benchmark.program import complement_share
+from loginfer.benchmark.shortcuts import connected_otherwise
 from loginfer.engine.binding import relation_of
 from loginfer.kg import Triples
-from loginfer.kg.graph import Ids, Ints, Mask, grouped, member, merged_keys
+from loginfer.kg.graph import Ids, Ints, Mask, grouped, member, merged_keys, run_starts
 from loginfer.logic.rule import Rule
 from loginfer.logic.subrules import EDITS, Edit, is_own_complement, tears_apart
 from loginfer.progress import report_progress
@@ -267,8 +268,7 @@ def _choose_columns(keys: Ints, good: Mask, taken: Ints, rank: Ints) -> Ints:
         column = good[pending].argmax(axis=1)
         claims = keys[pending, column]
         order = np.lexsort((rank[pending], claims))
-        first = np.ones(len(order), dtype=bool)
-        first[1:] = claims[order[1:]] != claims[order[:-1]]
+        first = run_starts(claims[order])
         winners = order[first]
         choice[pending[winners]] = column[winners]
         won_keys = np.sort(claims[winners])

@@ -50,7 +50,7 @@ from loginfer.engine import Engine
 from loginfer.engine.binding import bind, relation_of, separate
 from loginfer.errors import LimitError
 from loginfer.kg import Triples
-from loginfer.kg.graph import Ids, Ints, Keys, Mask, distinct_keys, places_of
+from loginfer.kg.graph import Ids, Ints, Keys, Mask, distinct_keys, places_of, run_starts
 from loginfer.logic.rule import Rule
 from loginfer.progress import each
 from loginfer.randomness import generator, hash_order, salt
@@ -417,7 +417,7 @@ class _Shares:
                 break
             scarce = np.where(self._drawn.open, _UNCOUNTED, self._counts)[pairs]
             first = np.lexsort((rng.random(len(pairs)), scarce, keys))
-            first = first[np.concatenate([[True], keys[first[1:]] != keys[first[:-1]]])]
+            first = first[run_starts(keys[first])]
             pairs, keys = pairs[first], keys[first]
             self._taken.add(keys)
             need -= np.bincount(pairs, minlength=len(need))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,6 @@ from loginfer.kg.vocabulary import offsets_of
 
 Bits: TypeAlias = npt.NDArray[np.uint64]
 Accept = Callable[[Triples], Mask]
-N = TypeVar("N", Ids, Ints)
 
 # Subjects and objects, both sorted and unique, neither empty.
 Rectangle: TypeAlias = tuple[Ids, Ids]
@@ -242,7 +241,7 @@ def _of_two(first: Rectangle, second: Rectangle) -> DisjointBlocks:
     blocks = [
         (np.setdiff1d(first[0], common, assume_unique=True), first[1]),
         (np.setdiff1d(second[0], common, assume_unique=True), second[1]),
-        (common, distinct(np.concatenate([first[1], second[1]]))),
+        (common, distinct_keys(np.concatenate([first[1], second[1]]))),
     ]
     return DisjointBlocks.of(*((rows, columns) for rows, columns in blocks if len(rows)))
 
@@ -261,7 +260,7 @@ def merged(rectangles: list[Rectangle]) -> list[Rectangle]:
             for group in groups.values():
                 shared, other = group[0][same], group[0][1 - same]
                 if len(group) > 1:
-                    other = distinct(np.concatenate([sides[1 - same] for sides in group]))
+                    other = distinct_keys(np.concatenate([sides[1 - same] for sides in group]))
                 rectangles.append((other, shared) if same == 1 else (shared, other))
         if len(rectangles) == before:
             return rectangles
@@ -285,9 +284,9 @@ class _Classes:
         self.ids, self.classes = _classes(rows)
         self.count = int(self.classes.max()) + 1
         # For each rectangle the classes that its rows make up.
-        self._members = [distinct(self.classes[np.searchsorted(self.ids, ids)]) for ids in rows]
+        self._members = [distinct_keys(self.classes[np.searchsorted(self.ids, ids)]) for ids in rows]
         written = sum(len(m) * len(c) for m, c in zip(self._members, self._columns, strict=True))
-        different = len(distinct(np.concatenate(self._columns)))
+        different = len(distinct_keys(np.concatenate(self._columns)))
         # How many columns will be written down at most, and how many classes there are.
         self.cost = min(written, self.count * different), self.count
 
@@ -298,13 +297,13 @@ class _Classes:
         for members, columns in zip(self._members, self._columns, strict=True):
             waiting.append(join(np.repeat(members, len(columns)), np.tile(columns, len(members))))
             if sum(map(len, waiting)) > len(merged_columns) + _WAITING:
-                merged_columns, waiting = distinct(np.concatenate([merged_columns, *waiting])), []
-        return distinct(np.concatenate([merged_columns, *waiting]))
+                merged_columns, waiting = distinct_keys(np.concatenate([merged_columns, *waiting])), []
+        return distinct_keys(np.concatenate([merged_columns, *waiting]))
 
 
 def _classes(sets: Sequence[Ids]) -> tuple[Ids, Ints]:
     """Return the members of all sets, and numbers that tell apart those which lie in different sets."""
-    ids = distinct(np.concatenate(sets))
+    ids = distinct_keys(np.concatenate(sets))
     classes = np.zeros(len(ids), dtype=np.int64)
     next_class = 1
     for members in sets:
@@ -314,14 +313,6 @@ def _classes(sets: Sequence[Ids]) -> tuple[Ids, Ints]:
         classes[indices] = next_class + part
         next_class += len(divided)
     return ids, np.unique(classes, return_inverse=True)[1]
-
-
-def distinct(values: N) -> N:
-    """Return the distinct values, ascending; they are sorted in place, which is faster than `np.unique`."""
-    values.sort()
-    first = np.ones(len(values), dtype=bool)
-    first[1:] = values[1:] != values[:-1]
-    return values if first.all() else values[first]
 
 
 def join(first: npt.NDArray[np.integer[Any]], second: npt.NDArray[np.integer[Any]]) -> Ints:
@@ -397,7 +388,7 @@ def _among(sorted_ids: Ids, ids: Ids) -> Mask:
 
 def _bits(sets: Sequence[Ids]) -> tuple[Ids, Bits]:
     """Return the members of all sets, and for each member one bit for each set, in words of 64."""
-    ids = distinct(np.concatenate(sets))
+    ids = distinct_keys(np.concatenate(sets))
     bits = np.zeros((len(ids), (len(sets) + 63) // 64), dtype=np.uint64)
     for number, members in enumerate(sets):
         bits[np.searchsorted(ids, members), number // 64] |= np.uint64(1 << (number % 64))
@@ -596,8 +587,8 @@ def rectangle(subjects: npt.ArrayLike, relation: int, objects: npt.ArrayLike, *,
     unequal
         Whether s and o must differ.
     """
-    rows = distinct(np.array(subjects, dtype=np.int32))
-    columns = distinct(np.array(objects, dtype=np.int32))
+    rows = distinct_keys(np.array(subjects, dtype=np.int32))
+    columns = distinct_keys(np.array(objects, dtype=np.int32))
     if not len(rows) or not len(columns):
         return _space([])
     holes = np.intersect1d(rows, columns, assume_unique=True) if unequal else rows[:0]
@@ -657,7 +648,7 @@ def union(spaces: Iterable[Space]) -> Space:
 
 def _common_holes(spaces: Sequence[Space]) -> Ints:
     """Return the holes of spaces that no other one fills."""
-    holes: Ints = distinct(_concatenated([space.holes for space in spaces], np.int64))
+    holes: Ints = distinct_keys(_concatenated([space.holes for space in spaces], np.int64))
     if not len(holes):
         return holes
     diagonal = lower(holes)

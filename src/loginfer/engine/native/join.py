@@ -35,7 +35,7 @@ from loginfer.engine.native.plan import (
     restrict,
 )
 from loginfer.errors import LimitError
-from loginfer.kg.graph import FORWARD, INVERSE, Ids, Mask, RelationIndex
+from loginfer.kg.graph import FORWARD, INVERSE, Ids, Mask, RelationIndex, ranges
 
 _NOTHING = np.empty(0, dtype=np.int32)
 
@@ -234,10 +234,7 @@ def _step(index: RelationIndex, values: Ids, relation: int, direction: int) -> I
     """Return the union of the lists of some values, ascending."""
     pointers = index.pointers(relation, direction)
     begin = pointers[values].astype(np.int64)
-    length = pointers[values + 1] - begin
-    ends = np.cumsum(length)
-    total = int(ends[-1]) if len(ends) else 0
-    positions = np.arange(total) + np.repeat(begin - (ends - length), length)
+    _, positions = ranges(begin, pointers[values + 1] - begin)
     reached = np.zeros(index.entities, dtype=bool)
     reached[index.columns[positions]] = True
     return np.flatnonzero(reached).astype(np.int32)

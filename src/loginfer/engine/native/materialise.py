@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from loginfer.engine.binding import Bound, BoundAtom, bind
-from loginfer.engine.interface import Materialisation, Projection
+from loginfer.engine.interface import Materialisation
 from loginfer.engine.native.join import exists, project, too_many
 from loginfer.engine.native.materialise_store import (
     LOW,
@@ -31,7 +31,7 @@ from loginfer.engine.native.materialise_store import (
 )
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph
-from loginfer.kg.graph import Ids, Keys, Mask, RelationIndex
+from loginfer.kg.graph import Ids, Keys, Mask, RelationIndex, run_starts
 from loginfer.logic.rule import Rule
 from loginfer.logic.stratification import stratified
 from loginfer.progress import Progress, report_progress
@@ -75,11 +75,6 @@ class Conclusions:
             self.add_keys(head.relation, keys)
         else:
             self._members.setdefault((head.relation, ~head.object), []).append(subject)
-
-    @property
-    def remaining(self) -> int | None:
-        """How many more triples may be added."""
-        return None if self.limit is None else self.limit - self.total
 
     def check(self, new: int) -> None:
         """Raise if so many triples, none of them known before this round, are too many."""
@@ -275,34 +270,16 @@ class JoinRound:
                 if negation.relation not in self._negated:
                     self._negated[negation.relation] = len(pairs)
                     pairs.append(graph.index.pairs(negation.relation))
-        self._index = index_of_pairs(pairs, len(graph.entities))
+        self.index = index_of_pairs(pairs, len(graph.entities))
 
-    def _body(self, join: JoinBody, part: int) -> Bound:
+    def body(self, join: JoinBody, part: int) -> Bound:
+        """Return a body over these relations, with one atom in its delta."""
         atoms = tuple(
             replace(atom, relation=self._ids[id(source)] + (i == part))
             for i, (atom, source) in enumerate(zip(join.rule.atoms, join.sources, strict=True))
         )
         negations = tuple(replace(n, relation=self._negated[n.relation]) for n in join.rule.negations)
         return replace(join.rule, atoms=atoms, negations=negations)
-
-    def exists(self, join: JoinBody, part: int) -> bool:
-        """Say whether the body has a witness with one atom in its delta."""
-        return exists(self._index, self._body(join, part))
-
-    def members(self, join: JoinBody, part: int, variable: int) -> Ids:
-        """Return the values of a variable in such witnesses."""
-        return project(self._index, self._body(join, part), (variable,), MOST).left
-
-    def pairs(self, join: JoinBody, part: int, limit: int) -> Projection:
-        """Return the values of the head's two variables in such witnesses.
-
-        Raises
-        ------
-        LimitError
-            When there are more than `limit` to list.
-        """
-        head = join.rule.head
-        return project(self._index, self._body(join, part), (head.subject, head.object), limit)
 
 
 def index_of_pairs(pairs: Sequence[tuple[Ids, Ids]], entities: int) -> RelationIndex:
@@ -432,13 +409,8 @@ def _delta(path: PathBody, part: int, masks: Masks) -> tuple[int, Ids, Keys]:
         keys = keys[start_mask[keys >> 32]]
     if end_mask is not None:
         keys = keys[end_mask[keys & LOW]]
-    if not len(keys):
-        return part, NO_IDS, keys
     subjects = (keys >> 32).astype(np.int32)
-    first = np.empty(len(subjects), dtype=np.bool_)
-    first[0] = True
-    np.not_equal(subjects[1:], subjects[:-1], out=first[1:])
-    return part, subjects[first], keys
+    return part, subjects[run_starts(subjects)], keys
 
 
 def _able(path: PathBody, store: GrowingGraph, ahead: Mask | None, node: int) -> Mask:
@@ -616,16 +588,14 @@ def _apply_path(path: PathBody, part: int, store: GrowingGraph, conclusions: Con
 
 
 def _apply_join(join: JoinBody, part: int, layout: JoinRound, conclusions: Conclusions, max_conclusions: int) -> None:
-    head = join.rule.head
+    head, index, body = join.rule.head, layout.index, layout.body(join, part)
     if _has_two_variables(head):
         known_pairs = len(conclusions.store.pairs[head.relation])
-        most = (
-            max_conclusions
-            if conclusions.remaining is None
-            else min(known_pairs + conclusions.remaining, max_conclusions)
-        )
+        most = max_conclusions
+        if conclusions.limit is not None:
+            most = min(known_pairs + conclusions.limit - conclusions.total, most)
         try:
-            pairs = layout.pairs(join, part, most)
+            pairs = project(index, body, (head.subject, head.object), most)
         except LimitError:
             conclusions.check(most + 1 - known_pairs)
             raise
@@ -633,9 +603,9 @@ def _apply_join(join: JoinBody, part: int, layout: JoinRound, conclusions: Concl
         if len(pairs) > most:  # a product, which nothing has listed yet
             raise too_many(len(pairs), most)
         conclusions.add_keys(head.relation, pack(*pairs.pairs()))
-    elif max(head.subject, head.object) >= 0:
-        conclusions.add_entities(head, layout.members(join, part, max(head.subject, head.object)))
-    elif layout.exists(join, part):
+    elif (variable := max(head.subject, head.object)) >= 0:
+        conclusions.add_entities(head, project(index, body, (variable,), MOST).left)
+    elif exists(index, body):
         conclusions.add_entities(head, np.zeros(1, dtype=np.int32))
 
 

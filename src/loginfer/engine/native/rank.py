@@ -36,7 +36,7 @@ from loginfer.engine.native.rank_patterns import TABLES, LabelledEdges, edges_of
 from loginfer.errors import LimitError
 from loginfer.kernels import add_count, counter_items, find_slot, grown_counter, kernel, new_counter
 from loginfer.kg import KnowledgeGraph
-from loginfer.kg.graph import Ids, Ints, Mask
+from loginfer.kg.graph import Ids, Ints, Mask, ranges, run_starts
 from loginfer.logic.patterns import symmetries
 from loginfer.logic.rule import Atom, Constant, Negation, Pattern, Template, Term, Variable
 from loginfer.progress import Progress, report_progress
@@ -162,7 +162,7 @@ def total(factor: CountTable, drop: Sequence[int], sizes: Sizes) -> CountTable:
     packed = pack_rows([factor.columns[n] for n in names], [sizes[n] for n in names], len(factor))
     order = _order(packed.keys, packed.span)
     keys = packed.keys[order]
-    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else order
+    first = np.flatnonzero(run_starts(keys))
     count = np.add.reduceat(factor.count[order], first) if len(keys) else factor.count
     first, count = first[count != 0], count[count != 0]
     return CountTable(dict(zip(names, packed.unpack(keys[first]), strict=True)), count)
@@ -320,9 +320,8 @@ def _pairs(left: CountTable, right: CountTable, largest: int | None) -> tuple[Co
     partners = _partners(a, b, threshold)
     rows = int(partners.sum())
     check_rows(rows)
-    left_rows = np.repeat(left_order, partners)
-    ends = np.cumsum(partners)
-    right_rows = right_order[np.arange(rows) - np.repeat(ends - partners, partners)]
+    left_positions, right_positions = ranges(np.zeros(len(a), dtype=np.int64), partners)
+    left_rows, right_rows = left_order[left_positions], right_order[right_positions]
     columns = {n: c[left_rows] for n, c in left.columns.items()}
     columns |= {n: c[right_rows] for n, c in right.columns.items()}
     return CountTable(columns, left.count[left_rows] * right.count[right_rows]), rows == len(a) * len(b)

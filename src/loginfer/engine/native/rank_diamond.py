@@ -37,6 +37,7 @@ import numpy.typing as npt
 
 from loginfer.engine.native.rank_patterns import LabelledEdges, LabelledLists, busiest_first, fork_table, lists
 from loginfer.kernels import add_count, counter_items, grown_counter, kernel, lower_bound, new_counter
+from loginfer.kg.vocabulary import offsets_of
 from loginfer.progress import Progress, report_progress
 
 Ints = npt.NDArray[np.int32]
@@ -103,7 +104,7 @@ def products(
     """
     slots = new_counter(1 << 12)
     diagonal = np.zeros((labels * labels, 4), dtype=np.int64)
-    two_paths = np.concatenate([[0], np.cumsum(np.diff(second.start)[first.neighbour])])[first.start]
+    two_paths = offsets_of(np.diff(second.start)[first.neighbour])[first.start]
     total = int(two_paths[-1])
     steps = np.searchsorted(two_paths, np.arange(STEP, total, STEP))
     bounds = [0, *np.unique(steps).tolist(), len(first.start) - 1]
@@ -466,5 +467,4 @@ def _taking_part(out: LabelledLists, pair_of: Ints, labels: int) -> tuple[Labell
 
 def _filtered(lists: LabelledLists, keep: npt.NDArray[np.bool_]) -> LabelledLists:
     """Return lists with some of their entries."""
-    before = np.concatenate([[0], np.cumsum(keep)])
-    return LabelledLists(before[lists.start], lists.neighbour[keep], lists.label[keep])
+    return LabelledLists(offsets_of(keep)[lists.start], lists.neighbour[keep], lists.label[keep])

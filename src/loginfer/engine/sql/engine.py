@@ -13,9 +13,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -42,13 +42,10 @@ from loginfer.engine.sql.session import Session, StoredGraph, fresh_name, stacke
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph, Triples
 from loginfer.kg.formats.tsv import has_header
-from loginfer.kg.graph import Ids, Ints, Mask, TripleKeys
+from loginfer.kg.graph import Ids, Ints, Mask, TripleKeys, equal_pairs, run_starts
 from loginfer.logic.dialects.queries import Check, Exclusion, Layout, exclusions
 from loginfer.logic.rule import Atom, Constant, Inequality, Negation, Pattern, Rule, Template, Term, Variable
 from loginfer.progress import Progress
-
-# Projects a rule's body to some variables, among some rows.
-ProjectRule: TypeAlias = Callable[[Rule, Sequence[Variable], Among | None], ProjectionQuery]
 
 # Stands for the number of a rule in a query for several.
 NUMBER = Template("_N")
@@ -73,91 +70,12 @@ class AskedTriples:
         order = np.argsort(packed, kind="stable")
         self._keys = keys
         self._packed, self._rows = packed[order], valid_rows[order]
-        first = np.ones(len(packed), dtype=bool)
-        first[1:] = self._packed[1:] != self._packed[:-1]
-        self.triples = keys.unpack(self._packed[first])
+        self.triples = keys.unpack(self._packed[run_starts(self._packed)])
 
     def rows(self, answer: Triples) -> tuple[Ints, Ints]:
         """Return where triples of an answer stand: pairs of a row of the answer and a row of the asked triples."""
-        packed = self._keys.pack(answer)
-        first = np.searchsorted(self._packed, packed, "left")
-        counts = np.searchsorted(self._packed, packed, "right") - first
-        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        return np.repeat(np.arange(len(answer)), counts), self._rows[np.repeat(first, counts) + within]
-
-
-def derived_queries(
-    rules: Sequence[Rule],
-    heads: Collection[int],
-    graph: KnowledgeGraph,
-    layout: Layout,
-    session: Session,
-    table: str,
-    project_rule: ProjectRule,
-) -> Iterator[str]:
-    """Yield queries for all pairs of a triple of a table and a rule that derives it: s, r, o and rule.
-
-    Run each query before taking the next one.
-
-    Parameters
-    ----------
-    rules
-        The rules; a rule's number is its index in this list.
-    heads
-        The relations that the table has; rules for others are passed over.
-    graph, layout, session
-        The graph K and the database.
-    table
-        A table of distinct triples s, r, o.
-    project_rule
-        Projects a rule's body to some variables, among some rows.
-    """
-    singles: list[tuple[int, Rule]] = []
-    by_shape: dict[RuleShape, list[tuple[int, Rule]]] = {}
-    for number, rule in enumerate(rules):
-        if binding.bind(rule, graph).head.relation in heads:
-            shape = shape_of(rule, graph) if session.dialect.costly else None
-            (singles if shape is None else by_shape.setdefault(shape, [])).append((number, rule))
-    for shape, members in by_shape.items():
-        if len(members) == 1:
-            singles += members
-            continue
-        with derived_together(shape, members, graph, layout, session, table) as query:
-            yield query
-    for number, rule in singles:
-        yield derived_by(rule, number, graph, layout, table, project_rule)
-
-
-def derived_by(
-    rule: Rule, number: int, graph: KnowledgeGraph, layout: Layout, table: str, project_rule: ProjectRule
-) -> str:
-    """Return a query for the triples of a table that a rule derives: s, r, o, and the rule's number.
-
-    Parameters
-    ----------
-    rule, number
-        The rule, and the number that stands for it.
-    graph, layout
-        The graph K.
-    table
-        A table of distinct triples s, r, o.
-    project_rule
-        Projects the rule's body to some variables, among some rows.
-    """
-    relation = binding.bind(rule, graph).head.relation
-    keep = rule.head.variables
-    subject, object_ = head_columns(rule, layout)
-    if keep:
-        among: Among | None = (head_rows(rule, relation, layout, table), keep)
-        beside, where = "", ""
-    else:  # nothing says yet that the table has the only conclusion
-        among = None
-        beside = f"{table} AS a, "
-        where = "\nWHERE " + " AND ".join(head_conditions(rule, relation, layout))
-    projection = project_rule(rule, keep, among)
-    outputs = [(subject, "s"), (str(relation), "r"), (object_, "o"), (str(number), "rule")]
-    columns = ", ".join(f"CAST({value} AS INTEGER) AS {name}" for value, name in outputs)
-    return f"SELECT {columns} FROM {beside}(\n{projection.sql}\n) AS q{where}"
+        answer_rows, positions = equal_pairs(self._keys.pack(answer), self._packed)
+        return answer_rows, self._rows[positions]
 
 
 # -- several rules at once --------------------------------------------------------------------------------
@@ -241,7 +159,7 @@ def derived_together(
     session: Session,
     table: str,
 ) -> Iterator[str]:
-    """Provide a query for the triples of a table that rules of one shape derive, like `derived_by` for one rule.
+    """Provide a query for the triples of a table that rules of one shape derive, as `derived_by` for one rule.
 
     Parameters
     ----------
@@ -513,9 +431,32 @@ class SqlEngine:
                 self._refuse([self.support(rule)], rule)
             projection = self._project_rule(rule, rule.variables, fixed)
             self._refuse_product(projection, rule)
-            return Witnesses(rule, ordered_rows(self._session, projection.sql, len(rule.variables)))
+            return Witnesses(rule, self._ordered_rows(projection.sql, len(rule.variables)))
+        return Witnesses(rule, self._first_rows(rule, limit, fixed))
+
+    def _ordered_rows(self, query: str, width: int, limit: int | None = None) -> Ids:
+        """Return the first `width` columns of a query in ascending order, all rows or the first few."""
+        order = ", ".join(f"c{i}" for i in range(width)) or "1"
+        cut = "" if limit is None else f"\nLIMIT {limit}"
+        columns = self._session.columns(f"SELECT * FROM (\n{query}\n) AS q\nORDER BY {order}{cut}")
+        return stacked(columns[:width], len(columns[0]))
+
+    def _first_rows(self, rule: Rule, limit: int, fixed: Among | None) -> Ids:
+        """Return the first `limit` witnesses without enumerating the others; `fixed` are values that some must have.
+
+        The first `limit` values of the first k + 1 variables extend the first `limit` values of the first k:
+        each of those has at least one extension.
+        """
+        among, rows = fixed, np.empty((0, 0), dtype=np.int32)
         with self._table("first_rows") as table:
-            return Witnesses(rule, first_rows(self._session, rule, self._project_rule, limit, fixed, table))
+            for i in range(len(rule.variables)):
+                variables = rule.variables[: i + 1]
+                query = self._project_rule(rule, variables, among).sql
+                rows = self._ordered_rows(query, len(variables), limit)
+                self._session.drop(table)
+                self._session.load(table, {f"c{j}": rows[:, j] for j in range(len(variables))})
+                among = _with_fixed(table, variables, fixed)
+        return rows
 
     def first_witnesses(self, rule: Rule, triples: Triples) -> Ids:
         """Return the first witness of each triple, int32[n, v]; -1s where the rule does not derive it."""
@@ -530,24 +471,33 @@ class SqlEngine:
         if not possible.any():
             return rows
 
-        def smallest(part: binding.BodyPart, contexts: Ids) -> Ids:
-            context, unbound = ([rule.variables[v] for v in vs] for vs in (part.context, part.variables))
-            atoms = [a for a in rule.atoms if not set(unbound).isdisjoint(a.variables)]
-            inequalities = [e for e in self._checks(rule) if not set(unbound).isdisjoint(e.variables)]
-            with self._table("first_rows") as table:
-                return smallest_rows(
-                    self._session,
-                    lambda keep, among: self._project(atoms, inequalities, keep, among),
-                    context,
-                    unbound,
-                    contexts,
-                    table,
-                )
-
-        witnesses = binding.combine(bound, asked[possible, ::2], smallest)
+        witnesses = binding.combine(bound, asked[possible, ::2], partial(self._smallest_rows, rule))
         witnesses[(witnesses < 0).any(axis=1)] = -1
         rows[possible] = witnesses
         return rows
+
+    def _smallest_rows(self, rule: Rule, part: binding.BodyPart, contexts: Ids) -> Ids:
+        """Return the smallest values of a part for each row of its context, variable by variable; -1s for none."""
+        bound, unbound = ([rule.variables[v] for v in vs] for vs in (part.context, part.variables))
+        atoms = [a for a in rule.atoms if not set(unbound).isdisjoint(a.variables)]
+        checks = [e for e in self._checks(rule) if not set(unbound).isdisjoint(e.variables)]
+        rows, width = contexts, len(bound)
+        with self._table("first_rows") as table:
+            for variable in unbound:
+                self._session.drop(table)
+                if bound:
+                    self._session.load(table, {f"c{i}": rows[:, i] for i in range(len(bound))})
+                among = (f"SELECT * FROM {table}", bound) if bound else None
+                query = self._project(atoms, checks, [*bound, variable], among).sql
+                columns = ", ".join(f"c{i}" for i in range(len(bound)))
+                prefix = f"{columns}, " if bound else ""
+                grouped = f"\nGROUP BY {columns}" if bound else ""
+                query = f"SELECT {prefix}min(c{len(bound)}) AS c{len(bound)} FROM (\n{query}\n) AS p{grouped}"
+                bound = [*bound, variable]
+                rows = self._ordered_rows(query, len(bound))
+        smallest = np.full((len(contexts), len(unbound)), -1, dtype=np.int32)
+        smallest[_among(contexts, rows[:, :width])] = rows[:, width:]
+        return smallest
 
     # -- membership -----------------------------------------------------------------------------
 
@@ -565,17 +515,63 @@ class SqlEngine:
         """
         if not isinstance(graph, StoredGraph) or graph.session is not self._session:
             return self.graph.with_triples(graph.triples[self.derives(rules, graph.triples)])
-        heads = set(graph.preds.tolist())
         with self._table("derived_rows") as table:
             self._session.create(table, f"SELECT s, r, o FROM {graph.table} WHERE 1 = 0")
-            for query in self._derived_queries(rules, heads, graph.table):
+            for query in self._derived_rows(rules, graph):
                 self._session.append(table, f"SELECT s, r, o FROM (\n{query}\n) AS d")
             distinct = fresh_name("derived")
             self._session.create(distinct, f"SELECT DISTINCT s, r, o FROM {table}")
         return graph.at(distinct)
 
-    def _derived_queries(self, rules: Sequence[Rule], heads: Collection[int], table: str) -> Iterator[str]:
-        return derived_queries(rules, heads, self.graph, self.layout, self._session, table, self._project_rule)
+    def _derived_rows(self, rules: Sequence[Rule], graph: StoredGraph) -> Iterator[str]:
+        """Yield queries for the triples of a graph in this database that rules derive; run each before the next."""
+        return self.derived_queries(rules, set(graph.preds.tolist()), graph.table)
+
+    def derived_queries(self, rules: Sequence[Rule], heads: Collection[int], table: str) -> Iterator[str]:
+        """Yield queries for all pairs of a triple of a table and a rule that derives it: s, r, o and rule.
+
+        Run each query before taking the next one.
+
+        Parameters
+        ----------
+        rules
+            The rules; a rule's number is its index in this list.
+        heads
+            The relations that the table has; rules for others are passed over.
+        table
+            A table of distinct triples s, r, o.
+        """
+        singles: list[tuple[int, Rule]] = []
+        by_shape: dict[RuleShape, list[tuple[int, Rule]]] = {}
+        for number, rule in enumerate(rules):
+            if binding.bind(rule, self.graph).head.relation in heads:
+                shape = shape_of(rule, self.graph) if self._session.dialect.costly else None
+                (singles if shape is None else by_shape.setdefault(shape, [])).append((number, rule))
+        for shape, members in by_shape.items():
+            if len(members) == 1:
+                singles += members
+                continue
+            with derived_together(shape, members, self.graph, self.layout, self._session, table) as query:
+                yield query
+        for number, rule in singles:
+            yield self.derived_by(rule, number, table)
+
+    def derived_by(self, rule: Rule, number: int, table: str) -> str:
+        """Return a query for the triples of a table that a rule derives: s, r, o, and the number of the rule."""
+        relation = binding.bind(rule, self.graph).head.relation
+        keep = rule.head.variables
+        subject, object_ = head_columns(rule, self.layout)
+        if keep:
+            among: Among | None = (head_rows(rule, relation, self.layout, table), keep)
+            beside, where = "", ""
+        else:  # nothing says yet that the table has the only conclusion
+            among = None
+            beside = f"{table} AS a, "
+            where = "\nWHERE " + " AND ".join(head_conditions(rule, relation, self.layout))
+        projection = self._project_rule(rule, keep, among)
+        outputs = [(subject, "s"), (str(relation), "r"), (object_, "o"), (str(number), "rule")]
+        columns = ", ".join(f"CAST({value} AS INTEGER) AS {name}" for value, name in outputs)
+        return f"SELECT {columns} FROM {beside}(\n{projection.sql}\n) AS q{where}"
 
     def derivations(self, rules: Sequence[Rule], triples: Triples) -> Derivations:
         """Return every pair of a triple and a rule that derives it in one step."""
@@ -586,7 +582,7 @@ class SqlEngine:
         asked = AskedTriples(triples, self.graph.keys)
         with self._table("asked") as table:
             self._session.load(table, {name: asked.triples[:, i] for i, name in enumerate("sro")})
-            for query in self._derived_queries(rules, set(np.unique(asked.triples[:, 1]).tolist()), table):
+            for query in self.derived_queries(rules, set(np.unique(asked.triples[:, 1]).tolist()), table):
                 subject, relation, object_, rule = self._session.columns(query)
                 answer_rows, rows = asked.rows(stacked([subject, relation, object_]))
                 yield rows, rule[answer_rows].astype(np.int64)
@@ -602,17 +598,7 @@ class SqlEngine:
         progress: Progress | None = None,
     ) -> Materialisation:
         """Apply the rules until nothing new follows (see `interface.Engine`)."""
-        return materialise(
-            self._session,
-            self.graph,
-            self.layout,
-            rules,
-            estimate=self.estimate,
-            max_conclusions=self.max_conclusions,
-            max_rounds=max_rounds,
-            max_triples=max_triples,
-            progress=progress,
-        )
+        return materialise(self, self._session, rules, max_rounds, max_triples, progress)
 
     @contextmanager
     def _table(self, name: str) -> Iterator[str]:
@@ -622,15 +608,7 @@ class SqlEngine:
             self._session.drop(name)
 
 
-# -- witnesses in order, the first few without the others ------------------------------------------------------
-
-
-def ordered_rows(session: Session, query: str, width: int, limit: int | None = None) -> Ids:
-    """Return the first `width` columns of a query in ascending order, all rows or the first few."""
-    order = ", ".join(f"c{i}" for i in range(width)) or "1"
-    cut = "" if limit is None else f"\nLIMIT {limit}"
-    columns = session.columns(f"SELECT * FROM (\n{query}\n) AS q\nORDER BY {order}{cut}")
-    return stacked(columns[:width], len(columns[0]))
+# -- witnesses: what restricts them, and where they stand ---------------------------------------------------
 
 
 def fixed_row(values: Mapping[Variable, int]) -> Among | None:
@@ -641,45 +619,6 @@ def fixed_row(values: Mapping[Variable, int]) -> Among | None:
     return f"SELECT {columns}", list(values)
 
 
-def first_rows(
-    session: Session,
-    rule: Rule,
-    project: Callable[[Rule, Sequence[Variable], Among | None], ProjectionQuery],
-    limit: int,
-    fixed: Among | None,
-    table: str,
-) -> Ids:
-    """Return the first `limit` witnesses without enumerating the others.
-
-    The first `limit` values of the first k + 1 variables extend the first `limit` values of the first k:
-    each of those has at least one extension.
-
-    Parameters
-    ----------
-    session
-        The database.
-    rule
-        A rule with at least one variable.
-    project
-        Projects the rule's body to some variables, among some rows.
-    limit
-        How many witnesses.
-    fixed
-        Values that some variables must have.
-    table
-        Name of a table to keep the values so far in.
-    """
-    among = fixed
-    rows = np.empty((0, 0), dtype=np.int32)
-    for i in range(len(rule.variables)):
-        variables = rule.variables[: i + 1]
-        rows = ordered_rows(session, project(rule, variables, among).sql, len(variables), limit)
-        session.drop(table)
-        session.load(table, {f"c{j}": rows[:, j] for j in range(len(variables))})
-        among = _with_fixed(table, variables, fixed)
-    return rows
-
-
 def _with_fixed(table: str, table_variables: Sequence[Variable], fixed: Among | None) -> Among:
     """Return the rows of a table together with the fixed values of variables it does not have yet."""
     columns = [f"t.c{i} AS c{i}" for i in range(len(table_variables))]
@@ -688,49 +627,6 @@ def _with_fixed(table: str, table_variables: Sequence[Variable], fixed: Among | 
     columns += [f"w.c{list(variables).index(v)} AS c{len(table_variables) + i}" for i, v in enumerate(extra)]
     beside = f", ({query}) AS w" if extra else ""
     return f"SELECT {', '.join(columns)} FROM {table} AS t{beside}", [*table_variables, *extra]
-
-
-def smallest_rows(
-    session: Session,
-    project: Callable[[Sequence[Variable], Among | None], ProjectionQuery],
-    context: Sequence[Variable],
-    part: Sequence[Variable],
-    contexts: Ids,
-    table: str,
-) -> Ids:
-    """Return the smallest values of some variables for each row of a context, variable by variable.
-
-    Ids without any have -1s.
-
-    Parameters
-    ----------
-    session
-        The database.
-    project
-        Projects a body to some variables, among some rows.
-    context, part
-        The variables that have values, and those that are to get some.
-    contexts
-        int32[m, context], ascending and distinct: values of the context.
-    table
-        Name of a table to keep the values so far in.
-    """
-    bound = list(context)
-    rows = contexts
-    for variable in part:
-        session.drop(table)
-        if bound:
-            session.load(table, {f"c{i}": rows[:, i] for i in range(len(bound))})
-        query = project([*bound, variable], (f"SELECT * FROM {table}", bound) if bound else None).sql
-        columns = ", ".join(f"c{i}" for i in range(len(bound)))
-        prefix = f"{columns}, " if bound else ""
-        grouped = f"\nGROUP BY {columns}" if bound else ""
-        query = f"SELECT {prefix}min(c{len(bound)}) AS c{len(bound)} FROM (\n{query}\n) AS p{grouped}"
-        bound.append(variable)
-        rows = ordered_rows(session, query, len(bound))
-    smallest = np.full((len(contexts), len(part)), -1, dtype=np.int32)
-    smallest[_among(contexts, rows[:, : len(context)])] = rows[:, len(context) :]
-    return smallest
 
 
 def _among(distinct_rows: Ids, rows: Ids) -> Ints:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from loginfer.engine.binding import ABSENT, bind, relation_of
 from loginfer.engine.interface import Materialisation
-from loginfer.engine.sql.planning import Estimate
 from loginfer.engine.sql.queries import head_columns, project, refuse_product
 from loginfer.engine.sql.session import Session, stacked
 from loginfer.errors import LimitError
-from loginfer.kg import KnowledgeGraph
-from loginfer.logic.dialects.queries import Layout, exclusions
+from loginfer.logic.dialects.queries import exclusions
 from loginfer.logic.rule import Atom, Constant, Rule
 from loginfer.logic.stratification import stratified
 from loginfer.progress import Progress
+
+if TYPE_CHECKING:
+    from loginfer.engine.sql.engine import SqlEngine
 
 # Tables of one run: all that was derived, with its depth; what the last round added; what this one adds.
 DERIVED, DELTA, FRESH = "derived", "delta", "fresh"
@@ -30,13 +32,9 @@ Kinds = set[tuple[int, int]]
 
 
 def materialise(
+    engine: SqlEngine,
     session: Session,
-    graph: KnowledgeGraph,
-    layout: Layout,
     rules: Sequence[Rule],
-    *,
-    estimate: Estimate | None,
-    max_conclusions: int,
     max_rounds: int | None,
     max_triples: int | None,
     progress: Progress | None,
@@ -50,8 +48,8 @@ def materialise(
     """
     strata = stratified(list(dict.fromkeys(rules)))
     for rule in rules:
-        bind(rule, graph)  # a head that the graph cannot express is refused before any work
-    run = _Rounds(session, graph, layout, estimate, max_conclusions, max_triples)
+        bind(rule, engine.graph)  # a head that the graph cannot express is refused before any work
+    run = _Rounds(engine, session, max_triples)
     rounds = total = 0
     try:
         run.start()
@@ -76,24 +74,14 @@ def materialise(
 class _Rounds:
     """The tables of one materialisation."""
 
-    def __init__(
-        self,
-        session: Session,
-        graph: KnowledgeGraph,
-        layout: Layout,
-        estimate: Estimate | None,
-        max_conclusions: int,
-        max_triples: int | None,
-    ) -> None:
+    def __init__(self, engine: SqlEngine, session: Session, max_triples: int | None) -> None:
+        self.engine = engine
         self.session = session
-        self.graph = graph
-        self.triples = layout.table
-        every = f"(SELECT s, r, o FROM {layout.table} UNION ALL SELECT s, r, o FROM {DERIVED})"
-        self.all_triples = replace(layout, table=every)
+        self.graph = engine.graph
+        self.triples = engine.layout.table
+        every = f"(SELECT s, r, o FROM {self.triples} UNION ALL SELECT s, r, o FROM {DERIVED})"
+        self.all_triples = replace(engine.layout, table=every)
         self.present: Kinds = set()
-        self.graph_layout = layout
-        self.estimate = estimate
-        self.max_conclusions = max_conclusions
         self.max_triples = max_triples
 
     def start(self) -> None:
@@ -172,18 +160,18 @@ class _Rounds:
 
     def _apply(self, rule: Rule, tables: dict[Atom, str] | None) -> str:
         """Return a query for the conclusions s, o of a rule, some atoms taken from other tables."""
-        layout = self.graph_layout if tables is None else self.all_triples
+        layout = self.engine.layout if tables is None else self.all_triples
         projection = project(
             rule.atoms,
             (*rule.inequalities, *exclusions(rule, layout)),
             rule.head.variables,
             layout,
             self.session.dialect,
-            estimate=self.estimate,
+            estimate=self.engine.estimate,
             tables=tables,
         )
         sizes = [int(self.session.row(part)[0]) for part in projection.parts]
-        refuse_product(sizes, self.max_conclusions, f"what `{rule}` derives")
+        refuse_product(sizes, self.engine.max_conclusions, f"what `{rule}` derives")
         subject, object_ = head_columns(rule, self.all_triples)
         return (
             f"SELECT CAST({subject} AS INTEGER) AS s, CAST({object_} AS INTEGER) AS o\nFROM (\n{projection.sql}\n) AS q"

@@ -239,10 +239,4 @@ def vocabulary_of(column: Any) -> Vocabulary:
     names = column.cast(pa.large_string()).combine_chunks()
     if isinstance(names, pa.ChunkedArray):
         names = pa.concat_arrays(names.chunks) if names.num_chunks else pa.array([], pa.large_string())
-    if not len(names):
-        return Vocabulary.of(())
-    _, offsets, data = names.buffers()
-    bounds = np.frombuffer(offsets, dtype=np.int64)[names.offset : names.offset + len(names) + 1]
-    size = int(bounds[-1] - bounds[0])
-    text = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
-    return Vocabulary(text[int(bounds[0]) : int(bounds[0]) + size], bounds - bounds[0])
+    return Vocabulary.of_arrow(names)

@@ -28,7 +28,7 @@ from loginfer.progress import Progress
 if TYPE_CHECKING:
     from loginfer.kg.formats.scan import GraphBuilder
     from loginfer.kg.graph import KnowledgeGraph
-    from loginfer.kg.name_table import NameTable, Spans
+    from loginfer.kg.name_table import NameTable
     from loginfer.kg.vocabulary import Vocabulary
 
 
@@ -204,17 +204,21 @@ def scan_statements(statements: Iterable[bytes], builder: GraphBuilder) -> None:
     builder.scan(scan_ntriples, data, 0, end, refuse, counted=False)
 
 
-def _meaning(table: NameTable) -> tuple[Spans, dict[int, str]]:
+def _meaning(table: NameTable) -> tuple[Any, dict[int, str]]:
     """Return the names that the terms in a table mean; pyoxigraph parses the doubtful ones."""
-    from loginfer.kg.formats.scan import ASK, BRACKETED, shown, term_kinds
-    from loginfer.kg.name_table import PADDING, Spans
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    data, starts, ends = table.spans
+    from loginfer.kg.formats.scan import ASK, BRACKETED, shown, term_kinds
+
+    terms: Any = table.names
     kinds = np.empty(table.count, dtype=np.uint8)
-    term_kinds(data, table.offsets, True, kinds)
-    starts[kinds == BRACKETED] += 1
-    ends[kinds == BRACKETED] -= 1
-    ours = np.flatnonzero((kinds == BRACKETED) & _begin_with(PREFIX.encode(), data, starts, ends)).tolist()
+    term_kinds(table.data, table.offsets, True, kinds)
+    # `pa.array` would import pandas where that is installed.
+    others = pa.Array.from_buffers(pa.uint8(), len(kinds), [None, pa.py_buffer(kinds != BRACKETED)]).cast(pa.bool_())
+    names: Any = pc.if_else(others, terms, pc.binary_slice(terms, 1, -1))
+    is_ours = np.from_dlpack(pc.starts_with(names, PREFIX).cast(pa.int8())) > 0
+    ours = np.flatnonzero((kinds == BRACKETED) & is_ours).tolist()
     replacements = {i: decoded(table.name(i)[1:-1].decode()).encode() for i in ours}
     problems: dict[int, str] = {}
     doubtful = np.flatnonzero(kinds == ASK).tolist()
@@ -225,22 +229,7 @@ def _meaning(table: NameTable) -> tuple[Spans, dict[int, str]]:
             if isinstance(name, SyntaxError):
                 problems[i] = f"`{shown(text)}` is no RDF term: {name}"
             replacements[i] = b"" if isinstance(name, SyntaxError) else name.encode()
-    if replacements:  # their bytes are appended
-        lengths = np.fromiter(map(len, replacements.values()), dtype=np.int64)
-        replaced = list(replacements)
-        ends[replaced] = len(data) + np.cumsum(lengths)
-        starts[replaced] = ends[replaced] - lengths
-        data = np.concatenate([data, np.frombuffer(b"".join(replacements.values()) + bytes(PADDING), dtype=np.uint8)])
-    return Spans(data, starts, ends), problems
-
-
-def _begin_with(
-    prefix: bytes, data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
-    same = ends - starts >= len(prefix)
-    for k, byte in enumerate(prefix):
-        same[same] = data[starts[same] + k] == byte
-    return np.asarray(same)
+    return _replaced(names, replacements), problems
 
 
 def _replaced(texts: Any, replacements: dict[int, bytes]) -> Any:
@@ -248,10 +237,12 @@ def _replaced(texts: Any, replacements: dict[int, bytes]) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if not replacements:
+        return texts
     mask = np.zeros(len(texts), dtype=bool)
     mask[list(replacements)] = True
     values = pa.array([replacements[i] for i in sorted(replacements)], pa.large_binary())
-    return pc.replace_with_mask(texts, pa.array(mask), values) if replacements else texts
+    return pc.replace_with_mask(texts, pa.array(mask), values)
 
 
 def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:

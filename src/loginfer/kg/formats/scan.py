@@ -28,7 +28,6 @@ from loginfer.kg.name_table import (
     KEY,
     PADDING,
     NameTable,
-    Spans,
     add,
     addresses,
     eight_times,
@@ -422,13 +421,13 @@ BLOCK_ROWS = 2**18
 BAD_LINES = 256
 EXAMPLES = 5
 
-# Takes the names in a table; returns those of the graph, and what is wrong with some of them, by id.
-Meaning: TypeAlias = Callable[[NameTable], tuple[Spans, dict[int, str]]]
+# Takes the names in a table; returns those of the graph (an Arrow array), and what is wrong with some of them, by id.
+Meaning: TypeAlias = Callable[[NameTable], tuple[Any, dict[int, str]]]
 
 
-def plain_names(table: NameTable) -> tuple[Spans, dict[int, str]]:
+def plain_names(table: NameTable) -> tuple[Any, dict[int, str]]:
     """Take names as they are; they must be UTF-8."""
-    return table.spans, {i: f"`{shown(table.name(i))}` is not valid UTF-8" for i in table.not_utf8()}
+    return table.names, {i: f"`{shown(table.name(i))}` is not valid UTF-8" for i in table.not_utf8()}
 
 
 class GraphBuilder:

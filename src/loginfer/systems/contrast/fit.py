@@ -17,7 +17,8 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import Benchmark, NegativeSet
 from loginfer.kernels import inlined, kernel
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import member
+from loginfer.kg.graph import grouped, member, ranges, run_starts
+from loginfer.kg.vocabulary import offsets_of
 from loginfer.randomness import generator, hash_order, salt
 from loginfer.systems.contrast.kernels import TRAIN_NEGATIVE, TRAIN_POSITIVE, VALID_NEGATIVE, VALID_POSITIVE
 
@@ -96,11 +97,7 @@ def rows_by_head(triples: Triples, type_relation: int | None) -> dict[Head, Ints
     if type_relation is not None:
         typed = triples[:, 1] == type_relation
         types[typed] = triples[typed, 2]
-    order = np.lexsort((types, triples[:, 1]))
-    relations, sorted_types = triples[order, 1], types[order]
-    change = np.flatnonzero((np.diff(relations) != 0) | (np.diff(sorted_types) != 0)) + 1
-    parts = np.split(order, change) if len(order) else []
-    return {Head(int(triples[part[0], 1]), int(types[part[0]])): part for part in parts}
+    return {Head(*head): rows for head, rows in grouped(triples[:, 1].astype(np.int64), types)}
 
 
 def split_by_head(triples: Triples, type_relation: int | None) -> dict[Head, Pairs]:
@@ -191,8 +188,7 @@ class Design:
     def of_pairs(cls, codes: Ints, pairs: npt.NDArray[np.int32], size: int) -> Design:
         """Make it of int32[k, 2], rows and columns, sorted by row."""
         order = np.argsort(pairs[:, 1].astype(np.uint16), kind="stable")
-        pointers = np.zeros(len(codes) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(pairs[:, 1], minlength=len(codes)), out=pointers[1:])
+        pointers = offsets_of(np.bincount(pairs[:, 1], minlength=len(codes)))
         return cls(codes, pointers, np.ascontiguousarray(pairs[order, 0]), size)
 
     @classmethod
@@ -215,10 +211,8 @@ class Design:
     def take(self, indices: Ints) -> Design:
         """Return some of the bodies."""
         lengths = np.diff(self.pointers)[indices]
-        pointers = np.zeros(len(indices) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=pointers[1:])
-        rows = [self.column(int(j)) for j in indices]
-        return Design(self.codes[indices], pointers, np.concatenate([np.empty(0, dtype=np.int32), *rows]), self.size)
+        rows = self.rows[ranges(self.pointers[indices], lengths)[1]]
+        return Design(self.codes[indices], offsets_of(lengths), rows, self.size)
 
     def sums(self, values: Floats) -> Floats:
         """Return float64[m], the sum over the rows of each body."""
@@ -255,15 +249,14 @@ class Design:
         # Sums of the same numbers in the same order are the same to the last bit.
         sets = np.bincount(self.rows, weights=np.repeat(numbers, np.diff(self.pointers)), minlength=self.size)
         order = np.lexsort((sets, signs))
-        new = np.ones(self.size, dtype=bool)
-        new[1:] = (np.diff(sets[order]) != 0) | (np.diff(signs[order]) != 0)
+        new = run_starts(sets[order], signs[order])
         became = np.empty(self.size, dtype=np.int64)
         became[order] = np.cumsum(new) - 1
         first = order[new]
         stands = np.zeros(self.size, dtype=bool)
         stands[first] = True
         kept = stands[self.rows]
-        pointers = np.concatenate([[0], np.cumsum(kept)])[self.pointers]
+        pointers = offsets_of(kept)[self.pointers]
         rows = became[self.rows[kept]].astype(np.int32)
         return Design(self.codes, pointers, rows, len(first)), became, first
 

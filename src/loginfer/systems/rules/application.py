@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from loginfer.errors import UnknownNameError
 from loginfer.kernels import inlined, kernel, lower_bound
+from loginfer.kg.graph import run_starts
 from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, SUBJECT, RuleTable
 from loginfer.systems.rules.paths import Edges, Ids, Int, Longs, joined, path_ends, path_exists, path_starts
 
@@ -302,8 +303,7 @@ def cyclic_bodies(rules: RuleLists, relations: int) -> CyclicBodies:
     keys = np.column_stack([body[:, 0], _back(body), body[:, 1:]])
     order = np.lexsort(keys.T[::-1])
     keys = keys[order]
-    first = np.ones(len(keys), dtype=bool)
-    first[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+    first = run_starts(*keys.T)
     different = keys[first]
     return CyclicBodies(
         np.ascontiguousarray(different[:, 1:]),

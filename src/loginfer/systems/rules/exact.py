@@ -19,7 +19,7 @@ from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import LimitError
 from loginfer.kernels import gallop, inlined, kernel, mix64
 from loginfer.kg import KnowledgeGraph
-from loginfer.kg.graph import FORWARD, RelationIndex
+from loginfer.kg.graph import FORWARD, RelationIndex, ranges, run_starts
 from loginfer.randomness import salt
 from loginfer.settings import setting
 from loginfer.systems.interface import Checkpoint
@@ -178,14 +178,10 @@ def rules_of_length_1(miner: Exact, paths: PathIndex) -> RuleTable:
         return RuleTable.empty()
     # Edges between the same two entities stand together; each is a head of all others.
     sources = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    fresh = np.ones(len(steps), dtype=np.bool_)
-    fresh[1:] = (sources[1:] != sources[:-1]) | (neighbours[1:] != neighbours[:-1])
-    begin = np.flatnonzero(fresh)
-    group = np.cumsum(fresh) - 1
-    sizes = np.diff(np.append(begin, len(steps)))[group]
-    heads = np.repeat(np.arange(len(steps)), sizes)
-    within = np.arange(len(heads)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    head, body = steps[heads].astype(np.int64), steps[begin[group[heads]] + within].astype(np.int64)
+    fresh = run_starts(sources, neighbours)
+    begin, group = np.flatnonzero(fresh), np.cumsum(fresh) - 1
+    heads, bodies = ranges(begin[group], np.diff(np.append(begin, len(steps)))[group])
+    head, body = steps[heads].astype(np.int64), steps[bodies].astype(np.int64)
     kept = (head % 2 == FORWARD) & (head != body)
     codes, correct = np.unique(head[kept] * paths.directed + body[kept], return_counts=True)
     head, body = codes // paths.directed // 2, codes % paths.directed

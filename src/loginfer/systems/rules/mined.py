@@ -8,10 +8,10 @@ step by step, so that it can be shown, stopped and resumed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -108,19 +108,8 @@ class RuleTable:
         return cls.of(head=[], variables=[], body=np.empty((0, LONGEST)))
 
     @classmethod
-    def of(
-        cls,
-        *,
-        head: npt.ArrayLike,
-        body: npt.ArrayLike,
-        variables: npt.ArrayLike | None = None,
-        head_constant: npt.ArrayLike | None = None,
-        end_constant: npt.ArrayLike | None = None,
-        predictions: npt.ArrayLike | None = None,
-        correct: npt.ArrayLike | None = None,
-        confidence: npt.ArrayLike | None = None,
-    ) -> RuleTable:
-        """Make a table; without `variables` all rules are cyclic, and what is not given is NONE or 0.
+    def of(cls, *, head: npt.ArrayLike, body: npt.ArrayLike, **others: npt.ArrayLike) -> RuleTable:
+        """Make a table; without `variables` all rules are cyclic, and other columns not given are NONE or 0.
 
         `body` may have fewer than `LONGEST` columns.
         """
@@ -129,13 +118,9 @@ class RuleTable:
         short_bodies = np.asarray(body, dtype=np.int32).reshape(size, -1 if size else 0)
         bodies = np.full((size, LONGEST), NONE, dtype=np.int32)
         bodies[:, : short_bodies.shape[1]] = short_bodies
-        columns = (head, variables, head_constant, end_constant, bodies, predictions, correct, confidence)
-        return cls(
-            *(
-                np.full(size, default, dtype=kind) if column is None else np.asarray(column, dtype=kind)
-                for column, (kind, default) in zip(columns, _COLUMNS.values(), strict=True)
-            )
-        )
+        columns = {name: np.full(size, default, dtype=kind) for name, (kind, default) in _COLUMNS.items()}
+        given = {"head": head, "body": bodies, **others}
+        return cls(**columns | {name: np.asarray(given[name], dtype=_COLUMNS[name][0]) for name in given})
 
     @classmethod
     def of_rows(
@@ -170,42 +155,6 @@ class RuleTable:
         """Return head, variables, head constant, end constant and steps of one rule."""
         columns = (self.head, self.variables, self.head_constant, self.end_constant)
         return (*(int(column[index]) for column in columns), *self.body[index].tolist())
-
-
-T = TypeVar("T")
-R = TypeVar("R")
-
-
-def path_atoms(
-    row: Sequence[int], x: T, y: T, between: Sequence[T], relation: Callable[[int], R], constant: Callable[[int], T]
-) -> list[tuple[T, R, T]]:
-    """Return the atoms of a path rule as subject, relation and object, the head first.
-
-    Parameters
-    ----------
-    row
-        As `RuleTable.row` gives it.
-    x, y, between
-        What stands for the head's variables, and for those along the path.
-    relation, constant
-        Give what stands for an id.
-    """
-    head, variables, head_constant, end_constant, *steps = row
-    steps = [step for step in steps if step != NONE]
-    subject, object_, last = x, y, y
-    if variables != BOTH:
-        last = between[len(steps) - 1] if end_constant == NONE else constant(end_constant)
-        if variables == OBJECT:
-            subject = constant(head_constant)
-        else:
-            object_ = constant(head_constant)
-    atoms = [(subject, relation(head), object_)]
-    start = y if variables == OBJECT else x
-    for number, step in enumerate(steps, 1):
-        end = between[number - 1] if number < len(steps) else last
-        atoms.append((end, relation(step >> 1), start) if step & 1 else (start, relation(step >> 1), end))
-        start = end
-    return atoms
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from loginfer.kernels import EMPTY, find_slot, inlined, kernel, lower_bound
 from loginfer.kg import KnowledgeGraph
-from loginfer.kg.graph import RelationIndex
+from loginfer.kg.graph import RelationIndex, run_starts
+from loginfer.kg.vocabulary import offsets_of
 from loginfer.systems.rules.mined import NONE
 
 Ids = npt.NDArray[np.int32]
@@ -63,8 +64,7 @@ class Edges(NamedTuple):
 def edges_of(graph: KnowledgeGraph) -> Edges:
     """Return the steps of a graph."""
     steps, pointers = graph.steps.steps, graph.steps.pointers
-    first = np.ones(len(steps), dtype=bool)
-    first[1:] = steps[1:] != steps[:-1]
+    first = run_starts(steps)
     first[pointers[:-1][np.diff(pointers) > 0]] = True
     starts = np.flatnonzero(first)
     return Edges(
@@ -116,9 +116,7 @@ def neighbours_of(graph: KnowledgeGraph, *, loops: bool) -> NeighbourLists:
     starts, ends, steps = starts[kept], by_entity.ends[kept], by_entity.steps[kept]
     # Start, end and step in one number might not fit into 64 bits; but steps ascend already.
     order = np.argsort(starts * entities + ends, kind="stable")
-    pointers = np.zeros(entities + 1, dtype=np.int64)
-    np.cumsum(np.bincount(starts, minlength=entities), out=pointers[1:])
-    return NeighbourLists(pointers, ends[order], steps[order])
+    return NeighbourLists(offsets_of(np.bincount(starts, minlength=entities)), ends[order], steps[order])
 
 
 # -- whether a path exists --------------------------------------------------------------------------

@@ -249,24 +249,6 @@ _SEARCHED = 2**26
 _SLOTS = 2**20
 
 
-@dataclass(frozen=True)
-class SideConfidences:
-    """The two confidences of each of RuleN's rules, in the order of the rules.
-
-    Parameters
-    ----------
-    head
-        float64[m], the share of correct ones among the predictions of subjects, which start from objects.
-        Of h(c,X) it is c's share of h's triples; it is 0 for h(X,c), which predicts no subjects.
-    tail
-        float64[m], that among the predictions of objects, which start from subjects. Of h(X,c) it is c's
-        share of h's triples; it is 0 for h(c,X).
-    """
-
-    head: npt.NDArray[np.float64]
-    tail: npt.NDArray[np.float64]
-
-
 class RuleNMining(Mining):
     """A mining with RuleN that is under way (see `Mining`).
 
@@ -306,15 +288,12 @@ class RuleNMining(Mining):
 
     def rules(self) -> MinedRules:
         """Return the rules of the relations so far; counts are those of the side with more confidence."""
-        rows, counts, sides = self._joined()
-        better_side = np.where(sides.tail > sides.head, TAIL_SIDE, HEAD_SIDE)
+        rows, counts = self._joined()
+        confidences = _confidences(counts)
+        better_side = np.where(confidences[:, TAIL_SIDE] > confidences[:, HEAD_SIDE], TAIL_SIDE, HEAD_SIDE)
         predictions, correct = counts[np.arange(len(rows)), better_side].T
         rows = np.insert(rows, 3, NONE, axis=1)  # no constant at the end
-        return MinedRules(RuleTable.of_rows(rows, predictions, correct, np.maximum(sides.head, sides.tail)))
-
-    def sides(self) -> SideConfidences:
-        """Return both confidences of each of the rules so far."""
-        return self._joined()[2]
+        return MinedRules(RuleTable.of_rows(rows, predictions, correct, confidences.max(axis=1)))
 
     def progress(self) -> tuple[str, int, int | None]:
         """Return how many relations are done."""
@@ -322,13 +301,13 @@ class RuleNMining(Mining):
 
     def checkpoint(self) -> Checkpoint:
         """Return the rules of the relations so far."""
-        rows, counts, _ = self._joined()
+        rows, counts = self._joined()
         return Checkpoint({"rows": rows, "counts": counts}, {"relations": self._done})
 
-    def _joined(self) -> tuple[Ids, Longs, SideConfidences]:
+    def _joined(self) -> tuple[Ids, Longs]:
         rows = np.concatenate([np.empty((0, 3 + LONGEST), dtype=np.int32), *self._rows])
         counts = np.concatenate([np.empty((0, 2, 2), dtype=np.int64), *self._counts])
-        return rows, counts, _confidences(counts)
+        return rows, counts
 
     # -- one relation ---------------------------------------------------------------------------
 
@@ -350,9 +329,8 @@ class RuleNMining(Mining):
 
     def _keep(self, rows: Ids, counts: Longs) -> None:
         """Keep the rules that are good enough."""
-        sides = _confidences(counts)
         good = counts[:, :, 1].max(axis=1, initial=0) >= self._system.min_support
-        good &= np.maximum(sides.head, sides.tail) >= self._system.min_confidence
+        good &= _confidences(counts).max(axis=1) >= self._system.min_confidence
         self._rows.append(rows[good])
         self._counts.append(counts[good])
 
@@ -393,6 +371,10 @@ class RuleNMining(Mining):
         return np.array([salt(self._system.seed, "rulen", *stage), 0], dtype=np.uint64)
 
 
-def _confidences(counts: Longs) -> SideConfidences:
-    share = counts[:, :, 1] / np.maximum(counts[:, :, 0], 1)
-    return SideConfidences(share[:, HEAD_SIDE], share[:, TAIL_SIDE])
+def _confidences(counts: Longs) -> npt.NDArray[np.float64]:
+    """Return float64[m, 2]: of each rule the share of correct ones among the predictions of either side.
+
+    HEAD_SIDE is about predictions of subjects, TAIL_SIDE about those of objects. A rule h(X,c) predicts no subjects,
+    and h(c,X) no objects; on the other side they have c's share of h's triples.
+    """
+    return np.asarray(counts[:, :, 1] / np.maximum(counts[:, :, 0], 1))

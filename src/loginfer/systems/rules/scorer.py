@@ -12,6 +12,8 @@ from loginfer.engine import Engine, Projection, open_engine
 from loginfer.engine.binding import ABSENT, relation_of
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import equal_pairs
+from loginfer.kg.vocabulary import offsets_of
 from loginfer.logic.rule import Constant, Rule
 from loginfer.systems.interface import POSITIONS, Arrays, FiringRule, Position
 from loginfer.systems.rules.application import (
@@ -266,8 +268,7 @@ class OtherRules:
         return self._predicted(len(pairs), pair[order], derivations.rule[order], column[heads[head[order]]])
 
     def _predicted(self, size: int, row: Longs, rule: Longs, columns: Ids) -> EnginePredictions:
-        starts = np.zeros(size + 1, dtype=np.int64)
-        np.cumsum(np.bincount(row, minlength=size), out=starts[1:])
+        starts = offsets_of(np.bincount(row, minlength=size))
         return EnginePredictions(starts, np.column_stack([self._orders[rule], self._ranks[rule], columns]))
 
     def _ends(self, number: int, known_ends: Ids, subject_open: bool, column: Ids) -> tuple[Longs, Ids]:
@@ -283,10 +284,8 @@ class OtherRules:
             differ = pairs[1] != known_ends[pairs[0]] if projection.unequal else slice(None)
             return pairs[0][differ], pairs[1][differ]
         near, far = self._sorted(number, subject_open, projection)
-        low, high = np.searchsorted(near, known_ends), np.searchsorted(near, known_ends, side="right")
-        sizes = high - low
-        index = np.repeat(np.arange(len(known_ends)), sizes)
-        return index, far[np.arange(len(index)) + np.repeat(low - (np.cumsum(sizes) - sizes), sizes)]
+        index, positions = equal_pairs(known_ends, near)
+        return index, far[positions]
 
     def _sorted(self, number: int, subject_open: bool, projection: Projection) -> tuple[Ids, Ids]:
         """Return a rule's conclusions sorted by the known end, and keep them if they are not too many."""

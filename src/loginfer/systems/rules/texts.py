@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,25 +24,16 @@ from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph
 from loginfer.logic.dialects import dialect_named
 from loginfer.logic.dialects.anyburl import ANYBURL
 from loginfer.logic.dialects.base import Dialect
+from loginfer.logic.entailment import PathShape, path_atoms, path_shape, variable_names
 from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term, Variable, ZeroRule, quote
 from loginfer.logic.rule_files import RuleFile, rule_text
-from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, SUBJECT, MinedRules, RuleTable, path_atoms
+from loginfer.systems.rules.mined import LONGEST, NONE, MinedRules, RuleTable
 
 _X, _Y = Variable("x"), Variable("y")
 _BETWEEN: tuple[Term, ...] = (Variable("a"), Variable("b"), Variable("c"))
 
 
 # -- from a table to rules -------------------------------------------------------------------------
-
-
-def scored_rules(mined: MinedRules, graph: KnowledgeGraph) -> tuple[list[ScoredRule], list[ZeroRule]]:
-    """Return mined rules by name: path rules, best first, then the others; zero rules apart.
-
-    What `distinct` says is not written into the rules.
-    """
-    path_rules = [path_rule(mined.paths, index, graph) for index in mined.paths.best_first.tolist()]
-    rules = [rule for rule in path_rules if isinstance(rule, ScoredRule)]
-    return [*rules, *mined.others], [rule for rule in path_rules if isinstance(rule, ZeroRule)]
 
 
 def path_rule(paths: RuleTable, index: int, graph: KnowledgeGraph) -> ScoredRule | ZeroRule:
@@ -77,68 +67,6 @@ def named_atoms(
         return special[number] if special and number in special else Constant(graph.entities[number])
 
     return [Atom(s, r, o) for s, r, o in path_atoms(row, x, y, _BETWEEN, relation, constant)]
-
-
-# -- the shape of a rule ---------------------------------------------------------------------------
-
-# The names of an atom's variables, subject and object; None for a constant.
-VariableNames: TypeAlias = tuple[str | None, str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class PathShape:
-    """How the atoms of a rule make a path.
-
-    Parameters
-    ----------
-    variables
-        Which ends of the head are variables: BOTH, SUBJECT or OBJECT.
-    steps
-        The atoms of the body in the order of the path: index in the body, and the direction of the step.
-    end
-        Whether the path ends in a constant.
-    """
-
-    variables: int
-    steps: tuple[tuple[int, int], ...]
-    end: bool
-
-
-def path_shape(head: VariableNames, body: Sequence[VariableNames]) -> PathShape | None:
-    """Return how a rule's atoms make a path, or None if they do not.
-
-    Variables may have any names, atoms any order and direction.
-    """
-    subject, object_ = head
-    if len(body) > LONGEST or subject == object_ or (None not in head and not body):
-        return None
-    variables = OBJECT if subject is None else SUBJECT if object_ is None else BOTH
-    start, goal = (object_, None) if subject is None else (subject, object_)
-    for order in permutations(range(len(body))):
-        steps = _steps_along(start, goal, body, order)
-        if steps is not None:
-            return PathShape(variables, steps, bool(body) and None in body[order[-1]])
-    return None
-
-
-def _steps_along(
-    start: str | None, goal: str | None, body: Sequence[VariableNames], order: tuple[int, ...]
-) -> tuple[tuple[int, int], ...] | None:
-    """Go along the atoms in one order; None where they do not hang together, or meet a variable twice."""
-    variable, visited, steps = start, {start}, []
-    for number, i in enumerate(order):
-        direction = 0 if body[i][0] == variable else 1
-        if body[i][direction] != variable:
-            return None
-        variable = body[i][1 - direction]
-        last = number == len(order) - 1
-        if variable in visited or (variable is None and not (last and goal is None)):
-            return None
-        if goal is not None and (variable == goal) != last:
-            return None
-        visited.add(variable)
-        steps.append((i, direction))
-    return tuple(steps)
 
 
 # -- from rules to a table -------------------------------------------------------------------------
@@ -201,7 +129,7 @@ class _RuleCollector:
             return
         shape = None
         if isinstance(scored, ZeroRule) or not (scored.rule.inequalities or scored.rule.negations):
-            shape = path_shape(_variable_names(head), [_variable_names(atom) for atom in atoms])
+            shape = path_shape(variable_names(head), [variable_names(atom) for atom in atoms])
         if shape is not None:
             end = self._constant(atoms[shape.steps[-1][0]]) if shape.end else NONE
             steps = [2 * self._relation(atoms[i]) + side for i, side in shape.steps]
@@ -235,11 +163,6 @@ class _RuleCollector:
     def _constant(self, atom: Atom) -> int:
         names = [term.name for term in atom.terms if isinstance(term, Constant)]
         return self.graph.entity_id(names[0]) if names else NONE
-
-
-def _variable_names(atom: Atom) -> VariableNames:
-    subject, object_ = (term.name if isinstance(term, Variable) else None for term in atom.terms)
-    return subject, object_
 
 
 def mined_from(rule_file: RuleFile, graph: KnowledgeGraph, *, distinct: bool) -> tuple[MinedRules, Skipped]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from loginfer.kernels import inlined, kernel, lower_bound, random_bits
 from loginfer.kg import KnowledgeGraph
-from loginfer.kg.graph import EntitySteps, RelationIndex
+from loginfer.kg.graph import EntitySteps, RelationIndex, run_starts
 from loginfer.systems.rules.mined import LONGEST
 
 Ids = npt.NDArray[np.int32]
@@ -128,9 +128,7 @@ def _rows(source: Ids, step: Ids, end: Ids, entities: int, relations: int) -> tu
     bounds = np.searchsorted(step, steps).astype(np.int64)
     # The special constant has the largest id, so its edges are the last of each step.
     special = np.bincount(step[source == entities], minlength=2 * relations).astype(np.int64)
-    new = np.ones(len(step), dtype=bool)
-    new[1:] = (step[1:] != step[:-1]) | (source[1:] != source[:-1])
-    row_edge = np.append(np.flatnonzero(new), len(step)).astype(np.int64)
+    row_edge = np.append(np.flatnonzero(run_starts(step, source)), len(step)).astype(np.int64)
     row_step, row_source = step[row_edge[:-1]], source[row_edge[:-1]]
     row_first = np.searchsorted(row_step, steps).astype(np.int64)
     by_source = np.argsort(row_source, kind="stable")
