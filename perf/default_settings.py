@@ -79,7 +79,7 @@ def run(system: str, benchmark: str, settings: dict[str, Any]) -> dict[str, Any]
 
 
 def tables(results: Rows) -> str:
-    """A row for each point, with accuracy and C-MRR on each benchmark, and what all is worth; bold where that is most."""
+    """Return a row a point: accuracy and C-MRR on each benchmark, and what all is worth, the most of it in bold."""
     lines = [
         "| system | settings | " + " | ".join(BENCHMARKS) + " | worth | CPU s |",
         "|---|---|" + "--:|" * (len(BENCHMARKS) + 2),

@@ -92,10 +92,8 @@ def main() -> int:
             verdicts = Counter(judge(*pair, metric) for pair in zip(mine, oracles, strict=True))
             spent = sum(run["timing"]["cpu_seconds"] or 0 for result in mine for run in result["seeds"])
             reached, short, impossible = (verdicts[word] for word in ("reached", "short", "impossible"))
-            print(
-                f"Goal reached in {reached} of {reached + short + impossible}, in {impossible} the oracle is short, too;"
-            )
-            print(f"{spent / 60:.0f} CPU minutes.\n")
+            print(f"Goal reached in {reached} of {reached + short + impossible}, in {impossible} the oracle is short,")
+            print(f"too; {spent / 60:.0f} CPU minutes.\n")
     return 0
 
 

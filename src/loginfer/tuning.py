@@ -371,8 +371,8 @@ def trial_figures(
     # No context graph: its constants would be the candidates, and those of valid are in train.
     ranks = rank(scorer, Benchmark(benchmark.name, benchmark.graph, positives, {}), ranking=("filtered",))
     figures = {"c_mrr": float(ranking_metrics(ranks)["c_mrr"])}
-    if method is not None and len(negatives := benchmark.negatives[method].splits.valid):
-        figures["accuracy"] = best_accuracy(scorer.score(valid), scorer.score(negatives))
+    if method is not None and len(false := benchmark.negatives[method].splits.valid):
+        figures["accuracy"] = best_accuracy(scorer.score(valid), scorer.score(false))
     return figures
 
 
