@@ -13,6 +13,7 @@ from tests.support.rule_brute_force import (
     graphs,
     path_tables,
     row_predicts,
+    scored_rules,
     small_graph,
 )
 
@@ -26,7 +27,7 @@ from loginfer.logic.rule import Constant, ScoredRule
 from loginfer.systems.rules.application import AGGREGATIONS, ConfidenceLevels, add_rule, running_scores
 from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, SUBJECT, MinedRules, RuleTable, from_arrays
 from loginfer.systems.rules.scorer import RuleScorer
-from loginfer.systems.rules.texts import path_rule, scored_rules
+from loginfer.systems.rules.texts import path_rule
 
 EVERYTHING = np.array(list(product(range(ENTITIES), range(RELATIONS), range(ENTITIES))), dtype=np.int32)
 
