@@ -151,6 +151,8 @@ def test_a_file_that_we_wrote_is_read_back_without_naming_its_dialect(name, data
         text = format_rules(program, name)
     except InputError:  # the dialect cannot say it
         reject()
+    if name == "nemo" and "?" not in text:  # without variables it is Datalog, too
+        reject()
     assert parse_rules(text) == parse_rules(text, name)
 
 
