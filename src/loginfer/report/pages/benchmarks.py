@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from loginfer.report import vega
 from loginfer.report.facts import (
+    Figure,
     ShortcutFigure,
     benchmark_labels,
     classification_figures,
+    paper_figure,
     rounded,
     share_text,
     shortcut_figures,
@@ -135,8 +137,8 @@ def _means(cells: Sequence[Cell], metric: str) -> list[tuple[str, float]]:
 def folder_hint(card: Card) -> str:
     """Say what to do about a missing folder."""
     return (
-        f"The folder of {card.own_name} was not given, so that this page shows only what the runs know. "
-        f"Add it to the command: loginfer report RUNS… {card.own_name} --out SITE"
+        "This page shows only what the runs know. If LogInfer built the benchmark, its folder was not given: "
+        f"loginfer report RUNS… {card.own_name} --out SITE"
     )
 
 
@@ -438,6 +440,7 @@ def _verdict(context: ReportContext, card: Card) -> str:
 def _results(context: ReportContext, card: Card) -> Grid:
     best = card.best_shortcut
     main, *others = classification_figures(card.cells)
+    ranks = Figure("c_mrr", "C-MRR, filtered", "filtered")
     rows = []
     for cell in card.cells:
         accuracy = cell.mean("balanced_accuracy")
@@ -451,17 +454,18 @@ def _results(context: ReportContext, card: Card) -> Grid:
                 paper,
                 gain,
                 *(cell.mean(figure.metric) for figure in others),
+                cell.mean(ranks.metric, ranks.protocol),
+                paper_figure(cell, ranks),
             )
         )
     heads = (*columns("link", "system"), *columns("number", "seeds"), main.column)
     heads += (*columns("share", "paper's AUC", "over best shortcut"), *(figure.column for figure in others))
-    filled = [i for i in range(len(heads)) if i not in (3, 4) or any(row[i] is not None for row in rows)]
-    return Grid(
-        tuple(heads[i] for i in filled),
-        tuple(tuple(row[i] for i in filled) for row in rows),
-        "Mean over seeds, in percent. Over best shortcut: the difference of the balanced accuracies."
-        + (" The paper computes its AUC on decisions: it is the balanced accuracy." if 3 in filled else ""),
-    )
+    heads += (ranks.column, *columns("share", "a paper's"))
+    caption = "Mean over seeds, in percent."
+    caption += "" if best is None else " Over best shortcut: the difference of the balanced accuracies."
+    if any(row[3] is not None for row in rows):
+        caption += " The paper computes its AUC on decisions: it is the balanced accuracy."
+    return Grid(heads, tuple(rows), caption).filled
 
 
 def _rules(card: Card) -> Grid | None:

@@ -22,7 +22,7 @@ from loginfer.report.statistics import (
     triple_intervals,
 )
 from loginfer.report.values import Chart, Choice, DataFile, Page, Picker, Rows, headings
-from loginfer.report.verdicts import ORACLE, cell_verdicts, system_title, verdicts_in
+from loginfer.report.verdicts import ORACLE, cell_verdicts, ranked_in, system_title, verdicts_in
 
 # More rows have a legend instead of their names.
 _NAMED = 60
@@ -50,7 +50,7 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
         yield DataFile(context.data_file("pairs", benchmark), {"charts": {"pairs": pairs}})
     rows = figure_rows(context)
     judged = cell_verdicts(context)
-    answer = verdicts_in(judged)
+    answer = verdicts_in(judged) if judged else ranked_in(collection.cells)
     titles = {cell.system: system_title(cell) for cell in collection.cells}
     links = {name: None if collection.light else context.system_page(name) for name in collection.systems}
     content = {
@@ -313,12 +313,12 @@ def _delta_map(collection: Collection, labels: Mapping[str, str], rows: Rows) ->
     titles = {"balanced_accuracy": "balanced accuracy (its AUC)"}
     return Chart(
         "deltas",
-        "Ours minus the paper's",
+        "Ours minus a paper's",
         vega.heat_map(axes, colour, "apart", "abs(datum.delta) > 0.2", transforms=_TEXTS, tooltip=_TOOLTIP),
         Rows(_FIELDS, tuple(compared)),
         _COLUMNS,
-        "In percentage points; blue where ours is higher, red where it is lower. The paper's AUC is computed "
-        "on hard decisions, so it is held against balanced accuracy; its MRR against the filtered protocol.",
+        "In percentage points; blue where ours is higher, red where it is lower. LogInfer's paper computes AUC on hard "
+        "decisions, so it is held against balanced accuracy. All papers' MRR is held against the filtered protocol.",
         (Choice("metric", "metric", tuple((f.key, titles.get(f.key, f.title)) for f in figures)),),
     )
 

@@ -128,7 +128,7 @@ def _range_chart(systems: Sequence[str], protocols: Sequence[str]) -> Chart:
         Rows.of(_RANGE_FIELDS, []),
         headings("protocol", "metric", "system", "pessimistic", "realistic", "optimistic", "paper", "seeds"),
         "The bar goes from pessimistic (competitors with the same score come first) to optimistic (they come "
-        "last); the tick is realistic, the mean of both ranks. A diamond is the paper's value.",
+        "last); the tick is realistic, the mean of both ranks. A diamond is the value in a paper.",
         (Choice.among("protocol", protocols), Choice("metric", "metric", tuple(shown_metrics("ranking").items()))),
     )
 
