@@ -11,6 +11,7 @@ import pytest
 from tests.support.made_up_benchmarks import family
 from tests.support.real_program import PROGRAM
 
+from loginfer import evaluate
 from loginfer.benchmark import Recipe, build, load_benchmark, write_benchmark
 from loginfer.evaluation.runs import benchmark_sum
 from loginfer.files import shipped
@@ -436,8 +437,13 @@ def test_a_standard_split_is_ranked_beside_what_is_published(loginfer, tmp_path,
     (folder / "test.txt").write_text("c\tR\ta\na\tR\tnew\nb\tT\ta\n")
     published = {
         "benchmarks": {benchmark_sum(load_benchmark(folder)): "standard"},
-        "figures": {"standard": {"rulen": {"c_mrr": 0.123, "source": "paper"}}},
-        "sources": {"paper": "P"},
+        "figures": {
+            "standard": {
+                "rulen": {"c_mrr": 0.123, "source": "paper"},
+                "exact": {"c_hits@1": 0.2, "c_hits@10": 0.5, "source": "other"},
+            }
+        },
+        "sources": {"paper": "P", "other": "O"},
     }
     monkeypatch.setattr(
         registry, "shipped", lambda name: published if name == "systems/published.toml" else shipped(name)
@@ -456,12 +462,20 @@ def test_a_standard_split_is_ranked_beside_what_is_published(loginfer, tmp_path,
     code, out, _ = loginfer(*words)
     assert code == 0
     assert f"C-MRR {100 * found['ranking']['filtered']['c_mrr']:.1f}, published 12.3: P" in out
-    code, out, _ = loginfer(*words[:3], "rulen,simpbl", "--jobs", "1")
+    code, out, _ = loginfer(*words[:3], "rulen,simpbl,exact", "--jobs", "1")
     assert "standard, negatives none" in out
     assert "published" in out
     assert "12.3" in out
-    assert "published: P\n" in out
+    assert "published: P\n" in out  # only of what stands in the table
     assert "balanced accuracy" not in out
+    assert " ".join(out.split()).count("train has not seen 1 constant (`new`)") == 1
+    # A paper may have Hits@k alone.
+    exact = answer(loginfer, *words[:3], "exact")
+    figures = [100 * exact["ranking"]["filtered"][name] for name in ("c_hits@1", "c_hits@10")]
+    text = "C-Hits@1 {:.1f}, published 20.0; C-Hits@10 {:.1f}, published 50.0: O".format(*figures)
+    assert text in " ".join(loginfer(*words[:3], "exact")[1].split())
+    assert text in evaluate(folder, "exact")._repr_html_()
+    assert "published" not in evaluate(folder, "simpbl")._repr_html_()
 
 
 @pytest.mark.data
@@ -480,7 +494,14 @@ def test_what_is_published_is_about_systems_that_are_there():
     for figures in published["figures"].values():
         assert {registry.find_system(name).name for name in figures} == set(figures)
         assert {row["source"] for row in figures.values()} <= set(published["sources"])
-        assert all(0 < row["c_mrr"] < 1 for row in figures.values())
+        shares = [share for row in figures.values() for name, share in row.items() if name != "source"]
+        assert all(0 < share < 1 for share in shares)
+        assert all(set(row) & {"c_mrr", "c_hits@10"} for row in figures.values())
+
+
+def test_negatives_of_a_benchmark_without_any_are_refused(loginfer, tmp_path):
+    (tmp_path / "train.txt").write_text("a\tR\tb\n")
+    assert "has no negatives" in refused(loginfer, "evaluate", tmp_path, "-s", "simpbl", "--negatives", "qg")
 
 
 def test_a_name_that_is_no_data_set_is_answered_with_the_nearest(loginfer):

@@ -41,7 +41,7 @@ from loginfer.cli.common import (
     words_of,
 )
 from loginfer.errors import InputError, LogInferError, UnknownNameError
-from loginfer.evaluation.metric_table import TEST_GROUPS, metric_text, metric_title, shown_metrics
+from loginfer.evaluation.metric_table import TEST_GROUPS, metric_text, metric_title, published_text, shown_metrics
 from loginfer.files import refuse_to_overwrite
 
 if TYPE_CHECKING:
@@ -342,8 +342,12 @@ def print_comparison(answers: Sequence[Mapping[str, Any]]) -> None:
     for line, names in sorted(systems.items()):
         if line:
             say(f"{', '.join(sorted(names))}: {line}")
-    if sources := sorted({answer["published"]["source"] for answer in answers if answer.get("published")}):
+    published = [answer["published"] for answer in answers if "c_mrr" in (answer.get("published") or {})]
+    if sources := sorted({figures["source"] for figures in published}):
         say(f"published: {'; '.join(sources)}")
+    shared = [note for note in answers[0].get("notes", ()) if all(note in other.get("notes", ()) for other in answers)]
+    for remark in sentences(shared):
+        say(f"note: {remark}")
 
 
 # -- reading options --------------------------------------------------------------------------------
@@ -562,9 +566,8 @@ def _print_ranking(answer: Mapping[str, Any]) -> None:
         rows.append((protocol, *(metric_text(name, figures.get(name)) for name in titles), competitors))
     _print_rows(("ranking", *numbers), rows, numbers=numbers)
     say(f"ties are {answer.get('tie', 'realistic')}; competitors in the mean: constants / relations")
-    if (published := answer.get("published")) and "filtered" in answer["ranking"]:
-        ours = metric_text("c_mrr", answer["ranking"]["filtered"]["c_mrr"])
-        say(f"C-MRR {ours}, published {metric_text('c_mrr', published['c_mrr'])}: {published['source']}")
+    if text := published_text(answer):
+        say(text)
 
 
 # -- answers ----------------------------------------------------------------------------------------

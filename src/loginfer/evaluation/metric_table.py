@@ -6,7 +6,7 @@ row. The table loads without NumPy, so that the command line can start with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -214,3 +214,16 @@ def lower_is_better(name: str) -> bool:
 def metric_text(name: str, value: float | None) -> str:
     """Return a value with one digit, shares in percent; `-` for none."""
     return "-" if value is None else f"{100 * value if is_share(name) else value:.1f}"
+
+
+def published_text(answer: Mapping[str, Any]) -> str:
+    """Say what is published about a system on a benchmark beside what an evaluation found; empty if nothing is."""
+    published, ours = answer.get("published") or {}, answer["ranking"].get("filtered")
+    if not published or ours is None:
+        return ""
+    names = [name for name in metric_titles("ranking") if name in published]
+    parts = (
+        f"{metric_title(name)} {metric_text(name, ours[name])}, published {metric_text(name, published[name])}"
+        for name in (["c_mrr"] if "c_mrr" in names else names)
+    )
+    return f"{'; '.join(parts)}: {published['source']}"

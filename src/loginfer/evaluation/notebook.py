@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loginfer.evaluation.diagnosis import VERDICTS
-from loginfer.evaluation.metric_table import TEST_GROUPS, metric_text, metric_title, shown_metrics
+from loginfer.evaluation.metric_table import TEST_GROUPS, metric_text, metric_title, published_text, shown_metrics
 from loginfer.kg.vocabulary import short_names
 from loginfer.logic.rule import names_in, prose, text_markup
 from loginfer.notebook import Markup, element, facts, fragment, joined, listing, percent, table
@@ -22,6 +22,7 @@ def evaluation_fragment(answer: Mapping[str, Any]) -> str:
         facts(_facts(answer)),
         _metrics(answer["metrics"]),
         _ranking(answer["ranking"]),
+        listing(filter(None, [published_text(answer)])),
         _diagnosis(diagnosis),
         listing(prose(note) for note in answer.get("notes", ())),
     )

@@ -291,13 +291,18 @@ def timing_of(run: Run) -> Mapping[str, Any]:
 
 
 def curve_rows(scores: LabelledScores, metrics: Mapping[str, Any]) -> tuple[Rows, Rows]:
-    """Return the points of the ROC curve and of precision against recall, each with that of the threshold."""
+    """Return the points of the ROC curve and of precision against recall, each with that of the threshold.
+
+    Without negatives there are none.
+    """
     recall, balanced, precision = (metrics.get(name) for name in ("recall", "balanced_accuracy", "precision"))
     # The share of negatives that are predicted follows from the other two.
     fall_out = None if recall is None or balanced is None else max(0.0, 1 + recall - 2 * balanced)
     return (
         _curve_points(roc(scores.positive, scores.negative), fall_out, recall),
-        _curve_points(precision_recall(scores.positive, scores.negative), recall, precision),
+        _curve_points(
+            precision_recall(scores.positive, scores.negative) if len(scores.negative) else None, recall, precision
+        ),
     )
 
 
@@ -328,11 +333,12 @@ def histogram_rows(scores: LabelledScores, kinds: Kinds | None, threshold: float
     """Return how many positives and negatives of each kind have which score, and a sentence about the axis.
 
     The shares of negatives are below zero. Everything is there twice: with the weight `all` shares are of all
-    positives or all negatives; with `kind` all kinds of negatives weigh the same, however few one has.
+    positives or all negatives; with `kind` all kinds of negatives weigh the same, however few one has. Without
+    negatives there is nothing.
     """
     parts = _parts(scores, kinds)
-    if not sum(map(len, parts.values())):
-        return Rows.declared("scores", ()), "There are no test triples."
+    if not len(scores.negative):
+        return Rows.declared("scores", ()), "There are no negatives in test."
     bins = bins_of(list(parts.values()), threshold)
     labels = bins.labels()
     negatives = [kind for kind in parts if kind != POSITIVE]

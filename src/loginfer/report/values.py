@@ -253,6 +253,15 @@ class Grid:
     caption: str = ""
     search: bool = False
 
+    @property
+    def filled(self) -> Grid:
+        """The table without columns that are empty in every row."""
+        kept = [i for i in range(len(self.columns)) if any(row[i] not in (None, "") for row in self.rows)]
+        if not kept:
+            return self
+        rows = tuple(tuple(row[i] for i in kept) for row in self.rows)
+        return Grid(tuple(self.columns[i] for i in kept), rows, self.caption, self.search)
+
 
 @dataclass(frozen=True, slots=True)
 class Picker:

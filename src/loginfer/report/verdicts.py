@@ -134,7 +134,8 @@ def cell_verdicts(context: facts.ReportContext) -> list[CellVerdict]:
 
     def made_of(cell: Cell, value: float) -> CellVerdict:
         shortcuts = [] if context.collection.light else facts.shortcut_figures(context, cell.benchmark)
-        return CellVerdict(cell, value, next(iter(shortcuts), None), facts.diagnosis_of(cell).get("verdicts", {}))
+        rules = {verdict: count for verdict, count in facts.diagnosis_of(cell).get("verdicts", {}).items() if count}
+        return CellVerdict(cell, value, next(iter(shortcuts), None), rules)
 
     values = [(cell, cell.mean("balanced_accuracy")) for cell in context.collection.cells]
     return [made_of(cell, value) for cell, value in values if value is not None]
@@ -153,6 +154,26 @@ def verdicts_in(cells: Sequence[CellVerdict]) -> Verdicts:
     best = {v.cell.benchmark: v.shortcut.value for v in cells if v.shortcut is not None} if len(labels) > 1 else {}
     shortcuts = _listed(f"{facts.share_text(value)} % on {labels[benchmark]}" for benchmark, value in best.items())
     return Verdicts(_headline(judged, labels), sentences, shortcuts)
+
+
+def ranked_in(cells: Sequence[Cell]) -> Verdicts:
+    """Return the answer where no triple is judged, as on standard splits: who ranks best, beside what is published."""
+    protocol = next(iter(facts.protocols_of(cells)), None)
+    figure = facts.Figure("c_mrr", "C-MRR", protocol)
+    values = [(cell, value) for cell in cells if protocol and (value := cell.mean("c_mrr", protocol)) is not None]
+    values.sort(key=lambda pair: -pair[1])
+    labels = facts.benchmark_labels(list(dict.fromkeys(cell.benchmark for cell, _ in values)))
+    best, texts = dict[str, str](), dict[str, list[str]]()
+    for cell, value in values:
+        best.setdefault(cell.benchmark, system_title(cell))
+        published = facts.paper_figure(cell, figure)
+        beside = "" if published is None else f", published {facts.share_text(published)} %"
+        where = f" on {labels[cell.benchmark]}" if len(labels) > 1 else ""
+        texts.setdefault(cell.system, []).append(f"C-MRR{where} {facts.share_text(value)} %{beside}")
+    won = {title: [labels[name] for name in best if best[name] == title] for title in best.values()}
+    headline = "; ".join(f"{title} ranks best on {_listed(names)}" for title, names in won.items())
+    sentences = {system: "; ".join(parts) for system, parts in texts.items()}
+    return Verdicts(f"{headline}." if values else _headline([], {}), sentences)
 
 
 def system_title(cell: Cell) -> str:

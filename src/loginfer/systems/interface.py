@@ -202,6 +202,8 @@ def choose_method(benchmark: Benchmark, method: str | None) -> str | None:
         If there are several and none was chosen.
     """
     methods = tuple(benchmark.negatives)
+    if method is not None and not methods:
+        raise InputError(f"{benchmark.name} has no negatives", where="--negatives", hint="leave it out")
     if method is not None:
         # Names may be given in any case; an exact match comes first.
         spelt = sorted(methods, key=lambda name: name != method)

@@ -49,7 +49,8 @@ class SystemEntry:
     title
         Its name in print.
     kind
-        `baseline`, `shortcut`, `embedding`, `graph neural network`; `plug-in` for others' systems.
+        `baseline`, `shortcut`, `embedding`, `graph neural network`, `rule miner`; `PyKEEN model`, and `plug-in` for
+        others' systems.
     summary
         What it does, in one line.
     reference

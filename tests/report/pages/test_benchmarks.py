@@ -143,7 +143,7 @@ def test_without_the_folder_a_card_shows_what_the_runs_know(context, without_fol
     assert known.shortcuts == whole.shortcuts
     assert known.oracle == pytest.approx(whole.oracle)
     shown = html(without_folder, without_folder.benchmark_page(NAME))
-    assert "Add it to the command" in shown
+    assert "its folder was not given" in shown
     assert "Examples from test" not in shown
 
 

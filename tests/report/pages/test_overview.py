@@ -8,11 +8,15 @@ from tests.support.hostile_runs import hostile_runs
 from tests.support.made_up_benchmarks import family
 
 from loginfer.evaluation import evaluate
+from loginfer.report import facts
 from loginfer.report.collection import Cell, Collection, collect
 from loginfer.report.facts import ReportContext
 from loginfer.report.pages.overview import accuracy_chart, heat_map, learned_chart, pages
 from loginfer.report.paper import paper_value
 from loginfer.report.site import write_site
+from loginfer.systems import registry
+
+TITLES = {"simpbl": "SimpBL", "exact": "Exact"}
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +171,30 @@ def test_runs_without_negatives_ranks_or_thresholds_have_a_page_too(tmp_path):
     page, data = parts_of(pages(ReportContext(collect([tmp_path / "a", tmp_path / "b"]))))
     assert not data
     assert page.content["accuracy"] is None
+    assert page.content["answer"].headline == "SimpBL ranks best on Family & co."
+    page, _ = parts_of(pages(ReportContext(collect([tmp_path / "b"]))))
     assert page.content["answer"].headline == "No run decides about triples: nothing to say."
+
+
+def test_on_standard_splits_systems_stand_beside_what_is_published(tmp_path, monkeypatch):
+    for name in ("first", "second"):
+        for system in ("simpbl", "exact"):
+            benchmark = dataclasses.replace(family(methods=()), name=name)
+            evaluate(benchmark, system, ranking=("filtered",), out=tmp_path / name / system)
+    known = {"c_mrr": 0.9, "source": "a paper"}
+    monkeypatch.setattr(registry, "published_figures", lambda system, _: known if system == "exact" else {})
+    facts._published.cache_clear()
+    collection = collect([tmp_path])
+    page, _ = parts_of(pages(ReportContext(collection)))
+    facts._published.cache_clear()
+    figures = {(cell.name, cell.benchmark): 100 * cell.mean("c_mrr", "filtered") for cell in collection.cells}
+    best = max(("simpbl", "exact"), key=lambda system: figures[system, "first"])
+    assert page.content["answer"].headline == f"{TITLES[best]} ranks best on first and second."
+    sentences = {title: text for title, _, text in page.content["sentences"]}
+    assert sentences["SimpBL"] == "; ".join(f"C-MRR on {b} {figures['simpbl', b]:.1f} %" for b in ("first", "second"))
+    first, second = (f"C-MRR on {b} {figures['exact', b]:.1f} %, published 90.0 %" for b in ("first", "second"))
+    assert sentences["Exact"] == f"{first}; {second}"
+    assert {row[2] for row in page.content["deltas"].rows.rows} == {"c_mrr filtered"}
 
 
 def test_one_run_is_enough(small_runs):

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.made_up_benchmarks import family
 
 from loginfer.benchmark import load_benchmark
 from loginfer.evaluation import PROTOCOLS, evaluate
 from loginfer.evaluation.runs import Run
 from loginfer.report.collection import collect
 from loginfer.report.facts import ReportContext
-from loginfer.report.pages import systems
+from loginfer.report.pages import benchmarks, systems
 from loginfer.report.scores import chosen_step, histogram_rows, learning_rows, scores_of_test, threshold_of, timing_of
 from loginfer.report.site import Renderer
 from loginfer.report.values import Chart, DataFile, Page
@@ -144,12 +145,35 @@ def test_each_file_brings_rows_and_texts_for_the_plots_of_the_page(context: Repo
     shown = html(page)
     for _, path in page.content["picker"].options:
         value = files[path].value
-        assert set(value["charts"]) <= charts
-        assert {"roc", "pr", "reliability", "scores", "loss", "valid-accuracy"} == set(value["charts"])
+        # Systems choose by accuracy here; the page passes over rows that it has no plot for.
+        assert {"roc", "pr", "reliability", "scores", "loss", "valid-accuracy"} == charts
+        assert set(value["charts"]) == charts | {"valid-mrr"}
         for name in value["texts"]:
             assert f'data-text="{name}"' in shown
         # Two seeds have two lines.
         assert {row[0] for row in value["charts"]["loss"]["rows"]} == {0, 1}
+
+
+def test_without_negatives_there_are_ranks_and_learning_and_nothing_else(tmp_path: Path) -> None:
+    benchmark = family(methods=())
+    evaluate(benchmark, "transe", settings={"epochs": 3}, ranking="filtered", out=tmp_path / "transe")
+    context = ReportContext(collect([tmp_path]))
+    pages, files = made(context)
+    page, (value,) = pages["systems/transe.html"], (file.value for file in files.values())
+    rows = {name: data["rows"] for name, data in value["charts"].items()}
+    assert not any(rows[name] for name in ("roc", "pr", "reliability", "scores"))
+    assert [chart.name for chart in page.content["learning"]] == ["loss", "valid-mrr"]
+    words = value["charts"]["valid-mrr"]["words"]["measure"]
+    assert [words[row[2]] for row in rows["valid-mrr"]].count("valid_mrr") == 3
+    assert "ranks are the result" in value["texts"]["chosen"]
+    assert value["texts"]["scores"] == ""
+    # Columns that would be empty are left out.
+    assert "C-MRR" in html(page)
+    assert "precision" not in html(page).split("On one benchmark")[0]
+    (card,) = (part for part in benchmarks.pages(context) if getattr(part, "title", "") == benchmark.name)
+    (row,) = card.content["results"].rows
+    assert row[-1] == pytest.approx(context.collection.cells[0].mean("c_mrr", "filtered"))
+    assert [column.title for column in card.content["results"].columns] == ["system", "seeds", "C-MRR, filtered"]
 
 
 def test_the_index_has_means_over_benchmarks(context: ReportContext) -> None:

@@ -111,6 +111,7 @@ const LogInfer = (() => {
     async embed() {
       const place = this.figure.querySelector(".plot"), rows = this.shown();
       if (this.view) this.view.finalize();
+      this.figure.hidden = !this.rows.length; // what has nothing on any choice of its menus
       if (!rows.length) {
         this.view = null;
         place.replaceChildren("nothing to show");

@@ -7,11 +7,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loginfer.report import vega
-from loginfer.report.facts import ShortcutFigure, classification_figures, rounded, share_text, shortcut_figures
+from loginfer.report.facts import (
+    Figure,
+    ShortcutFigure,
+    classification_figures,
+    paper_figure,
+    rounded,
+    share_text,
+    shortcut_figures,
+)
 from loginfer.report.pages.examples import examples
 from loginfer.report.pages.explorer import slug_of
 from loginfer.report.paper import PaperSizes, benchmark_parts, paper_sizes, paper_value
-from loginfer.report.values import Chart, Column, DataFile, Grid, Page, columns
+from loginfer.report.values import Chart, DataFile, Grid, Page, columns
 from loginfer.report.verdicts import cell_verdicts, verdicts_in
 
 if TYPE_CHECKING:
@@ -127,8 +135,8 @@ def _means(cells: Sequence[Cell], metric: str) -> list[tuple[str, float]]:
 def folder_hint(card: Card) -> str:
     """Say what to do about a missing folder."""
     return (
-        f"The folder of {card.own_name} was not given, so that this page shows only what the runs know. "
-        f"Add it to the command: loginfer report RUNS… {card.own_name} --out SITE"
+        "This page shows only what the runs know. If LogInfer built the benchmark, its folder was not given: "
+        f"loginfer report RUNS… {card.own_name} --out SITE"
     )
 
 
@@ -384,6 +392,7 @@ def _verdict(context: ReportContext, card: Card) -> str:
 def _results(context: ReportContext, card: Card) -> Grid:
     best = card.best_shortcut
     main, *others = classification_figures(card.cells)
+    ranks = Figure("c_mrr", "C-MRR, filtered", "filtered")
     rows = []
     for cell in card.cells:
         accuracy = cell.mean("balanced_accuracy")
@@ -397,14 +406,18 @@ def _results(context: ReportContext, card: Card) -> Grid:
                 paper,
                 gain,
                 *(cell.mean(figure.metric) for figure in others),
+                cell.mean(ranks.metric, ranks.protocol),
+                paper_figure(cell, ranks),
             )
         )
     heads = (*columns("link", "system"), *columns("number", "seeds"), main.column)
     heads += (*columns("share", "paper's AUC", "over best shortcut"), *(figure.column for figure in others))
-    caption = "Mean over seeds, in percent. Over best shortcut: the difference of the balanced accuracies."
+    heads += (ranks.column, *columns("share", "a paper's"))
+    caption = "Mean over seeds, in percent."
+    caption += "" if best is None else " Over best shortcut: the difference of the balanced accuracies."
     if any(row[3] is not None for row in rows):
         caption += " The paper computes its AUC on decisions: it is the balanced accuracy."
-    return Grid(*_filled(heads, rows, (3, 4)), caption)
+    return Grid(heads, tuple(rows), caption).filled
 
 
 def _rules(card: Card) -> Grid | None:
@@ -412,12 +425,4 @@ def _rules(card: Card) -> Grid | None:
         return None
     heads = columns("number", "rule no.") + columns("rule", "rule", "pattern")
     heads += columns("number", "support", "new conclusions", "sampled")
-    return Grid(*_filled(heads, card.rules, (3, 4, 5)), search=len(card.rules) > 5)
-
-
-def _filled(
-    heads: Sequence[Column], rows: Sequence[Sequence[Any]], optional: Sequence[int]
-) -> tuple[tuple[Column, ...], tuple[tuple[Any, ...], ...]]:
-    """Return the columns and rows of a table without those optional columns in which no row has a value."""
-    filled = [i for i in range(len(heads)) if i not in optional or any(row[i] is not None for row in rows)]
-    return tuple(heads[i] for i in filled), tuple(tuple(row[i] for i in filled) for row in rows)
+    return Grid(heads, card.rules, search=len(card.rules) > 5)

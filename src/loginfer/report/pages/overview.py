@@ -22,7 +22,7 @@ from loginfer.report.statistics import (
     triple_intervals,
 )
 from loginfer.report.values import Chart, Choice, DataFile, Page, Picker, Rows, loaded_rows
-from loginfer.report.verdicts import ORACLE, cell_verdicts, system_title, verdicts_in
+from loginfer.report.verdicts import ORACLE, cell_verdicts, ranked_in, system_title, verdicts_in
 
 # More rows have a legend instead of their names.
 _NAMED = 60
@@ -50,7 +50,7 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
         yield DataFile(context.data_file("pairs", benchmark), {"charts": {"pairs": pairs}})
     rows = figure_rows(context)
     judged = cell_verdicts(context)
-    answer = verdicts_in(judged)
+    answer = verdicts_in(judged) if judged else ranked_in(collection.cells)
     titles = {cell.system: system_title(cell) for cell in collection.cells}
     links = {name: None if collection.light else context.system_page(name) for name in collection.systems}
     content = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from loginfer.evaluation.metric_table import TEST_GROUPS, headlines, metric_title, shown_metrics
+from loginfer.evaluation.metric_table import TEST_GROUPS, headlines, metric_title, published_text, shown_metrics
 from loginfer.evaluation.runs import Run
 from loginfer.report import facts, vega
 from loginfer.report.collection import Cell
@@ -27,6 +27,8 @@ _MB = 1_000_000
 _THRESHOLD = "#b2182b"  # the colour of its mark
 # A rule that a diagnosis quotes.
 _RULE = re.compile(r"`([^`]*)`")
+# What the plots of learning show, and what they are called.
+_LEARNING = {"loss": "Loss", **VALID_FIGURES}
 
 
 def pages(context: facts.ReportContext) -> Iterator[Page | DataFile]:
@@ -59,12 +61,11 @@ def _cell_data(context: facts.ReportContext, cell: Cell) -> dict[str, Any]:
             "pr": precision_recall.as_dict(),
             "reliability": reliability_rows(scores, run.calibration()).as_dict(),
             "scores": loaded_rows("scores", histogram),
-            "loss": loaded_rows("learning", learning),
-            "valid-accuracy": loaded_rows("learning", learning),
+            **{_chart_name(measure): loaded_rows("learning", learning) for measure in _LEARNING},
         },
         "texts": {
             "chosen": f"{_benchmark_text(cell)} {_confidences(run)}",
-            "scores": f"{axis_text} {threshold_text}",
+            "scores": f"{axis_text} {threshold_text}" if histogram.rows else "",
             "learning": no_curve,
             "diagnosis": _sentences(diagnosis.get("summary") or ["this run has no diagnosis"]),
         },
@@ -72,6 +73,8 @@ def _cell_data(context: facts.ReportContext, cell: Cell) -> dict[str, Any]:
 
 
 def _confidences(run: Run) -> str:
+    if run.method is None:
+        return "Without negatives there are no confidences, and nothing is decided: ranks are the result."
     if (calibration := run.calibration()) is None:
         return "No confidences: valid lacks positives or negatives, or an earlier version wrote the run."
     way = "Platt scaling" if calibration.kind == "platt" else "isotonic regression"
@@ -80,6 +83,8 @@ def _confidences(run: Run) -> str:
 
 def _benchmark_text(cell: Cell) -> str:
     figures = [f"{name} {100 * value:.1f} %" for name, value in _headline(cell)]
+    if text := published_text(cell.first.as_dict()):
+        figures.append(text)
     seeds = "" if len(cell.runs) == 1 else f"; curves and scores are those of seed {cell.first.seed}"
     return f"{cell.benchmark}: {', '.join(figures) or 'no figures'}{seeds}."
 
@@ -193,8 +198,7 @@ def _learning(cells: Sequence[Cell], colour: str) -> list[Chart]:
         return []
     step = "epoch" if "epoch" in first else "step"
     measures = {name for rows in curves for row in rows for name in row}
-    titles = {"loss": "Loss", **VALID_FIGURES}
-    return [learning_chart(name, title, step, colour) for name, title in titles.items() if name in measures]
+    return [learning_chart(name, title, step, colour) for name, title in _LEARNING.items() if name in measures]
 
 
 def _settings(cells: Sequence[Cell], labels: dict[str, str]) -> Grid | None:
@@ -216,7 +220,7 @@ def _settings(cells: Sequence[Cell], labels: dict[str, str]) -> Grid | None:
         for (value, source), where in ways.items()
     ]
     heads = columns("text", "setting", "value", "from", "benchmarks")
-    caption = "From: `user` was given, `tuned` comes with the system for a graph, `default` is the system's own."
+    caption = "From: the user gave it, it was tuned for a graph, or it is the system's default."
     return Grid(heads, tuple(rows), caption)
 
 
@@ -346,6 +350,10 @@ def histogram_chart() -> Chart:
     return Chart.declared("scores", spec, None, Choice("weight", "negatives", weights))
 
 
+def _chart_name(measure: str) -> str:
+    return measure.replace("_", "-")
+
+
 def learning_chart(measure: str, title: str, step: str, colour: str) -> Chart:
     """Return the plot of the loss or the figure on valid, a line for each seed."""
     share = measure in VALID_FIGURES
@@ -360,4 +368,4 @@ def learning_chart(measure: str, title: str, step: str, colour: str) -> Chart:
     kept_point = vega.layer(vega.points(size=70, color=colour, opacity=1), "datum.kept", **encoding)
     spec = {"transform": vega.filtered(f"datum.measure === '{measure}'"), "layer": [line, kept_point]}
     chart = Chart.declared("learning", vega.sized(spec, height=220), title=title, step=step)
-    return replace(chart, name=measure.replace("_", "-"))
+    return replace(chart, name=_chart_name(measure))
