@@ -183,7 +183,7 @@ def _released(rows: list[dict[str, Any]], metric: str) -> str:
             theirs = paper_value(system, graph, metric)
             cell = "" if ours is None else f"{100 * ours:.1f}"
             if ours is not None and theirs is not None:
-                mark = "**" if 100 * (theirs - ours) > below else ""
+                mark = "**" if round(100 * (theirs - ours), 2) > below else ""
                 cell = f"{mark}{cell} ({100 * theirs:.1f}){mark}"
             cells.append(cell)
         lines.append(f"| {PAPER.get(system, f'`{system}`')} | " + " | ".join(cells) + " |")
