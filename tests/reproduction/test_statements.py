@@ -26,7 +26,7 @@ VERDICTS = {
     "14": "in part",
     "15": "in part",
     "16": "not tested",
-    "17": "not confirmed",
+    "17": "in part",
     "18": "confirmed",
     "19": "confirmed",
     "20": "not tested",
@@ -131,6 +131,7 @@ def candidates(supported, conclusions):
 def test_candidates_and_intersections_are_counted():
     assert verdict("17", candidates(49, 0)) == "confirmed"
     assert verdict("17", candidates(50, 0)) == "not confirmed"
+    assert verdict("17", Figures()) == "not tested"
     # The triangles of WN18RR, with 100,800 + 968 + 977 − 93,003.
     assert verdict("18", candidates(0, 9_741)) == "confirmed"
     assert verdict("18", candidates(0, 9_742)) == "not confirmed"
