@@ -157,12 +157,12 @@ def test_a_converse_counts_if_it_is_taken_for_true_and_other_relations_are_not()
 
 
 def test_relations_need_their_own_parameters_if_they_are_told_apart_worse_without():
-    def ablated(own, shared):
-        figures = {"own": {"r_mrr": own}, "shared": {"r_mrr": shared}}
-        figures = {kind: {**row, "balanced_accuracy": 0.5, "c_mrr": 0.5} for kind, row in figures.items()}
+    def ablated(own, shared, c_mrr=0.5):
+        figures = {"own": {"r_mrr": own, "c_mrr": c_mrr}, "shared": {"r_mrr": shared, "c_mrr": 0.5}}
         return Figures(measurements=measured("relations", lambda about: figures))
 
     assert verdict("21", ablated(0.61, 0.6)) == "confirmed"
+    assert verdict("21", ablated(0.61, 0.6, c_mrr=0.6)) == "in part"
     assert verdict("21", ablated(0.60, 0.6)) == "not confirmed"
 
 

@@ -6,7 +6,7 @@ negative of its own, the same triple with another object, as the paper has it in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,19 +70,13 @@ def known_benchmarks() -> tuple[SuiteBenchmark, ...]:
 
 
 def build_benchmarks(
-    out: Path,
-    chosen: Sequence[SuiteBenchmark],
-    *,
-    settings: Mapping[str, Any],
-    jobs: int = 1,
-    force: bool = False,
-    report: Callable[[SuiteResult], None] = lambda result: None,
+    out: Path, chosen: Sequence[SuiteBenchmark], *, report: Callable[[SuiteResult], None], **options: Any
 ) -> list[SuiteResult]:
     """Build benchmarks as `build_suite` does, standard splits among them."""
     of_suite = [entry for entry in chosen if not isinstance(entry, StandardSplit)]
-    results = build_suite(out, of_suite, settings=settings, jobs=jobs, force=force, report=report)
+    results = build_suite(out, of_suite, report=report, **options)
     for entry in chosen:
         if isinstance(entry, StandardSplit):
-            results.append(entry.build(out / entry.name, force=force))
+            results.append(entry.build(out / entry.name, force=options["force"]))
             report(results[-1])
     return results

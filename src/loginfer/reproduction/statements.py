@@ -35,8 +35,6 @@ from loginfer.reproduction.planning import Measurement, Request, given_settings,
 from loginfer.reproduction.running import Folder, stable_json
 from loginfer.systems.interface import choose_method, training_view
 
-FORMAT, FORMAT_VERSION = "loginfer-measurement", 1
-
 # From this confidence on, train bears witness to a rule.
 CONFIDENT = 0.1
 # Draws of heads, and seeds beside them.
@@ -56,7 +54,7 @@ def measure(folder: Folder, name: str) -> dict[str, Any]:
     request, measurement, start = folder.request(), measurement_named(name), cpu_clock()
     figures = KINDS[measurement.kind](measurement, request)
     document = {
-        "format": FORMAT, "format_version": FORMAT_VERSION, "name": name,
+        "format": "loginfer-measurement", "format_version": 1, "name": name,
         "kind": measurement.kind, "of": measurement.of, "system": measurement.system,
         "protocol": request.protocol, "budget": request.budget, "versions": {"loginfer": __version__},
         "cpu_seconds": round(cpu_clock() - start, 1), "figures": figures,
