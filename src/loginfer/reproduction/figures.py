@@ -233,7 +233,7 @@ def read_figures(folder: Folder) -> Figures:
     measured = {b: folder.json(folder.shortcuts(b)) for b in request.benchmarks if folder.shortcuts(b).exists()}
     shortcuts = {benchmark: figures["balanced_accuracy"] for benchmark, figures in measured.items()}
     intervals = {benchmark: figures.get("interval", {}) for benchmark, figures in measured.items()}
-    made = {path.stem: folder.json(path) for path in sorted(folder.measurement("").parent.glob("*.json"))}
+    made = {path.stem: folder.json(path) for path in sorted(folder.path.glob("statements/*.json"))}
     return Figures(by_cell, rules, folder.failures(), shortcuts, intervals, made)
 
 
