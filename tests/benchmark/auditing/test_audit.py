@@ -15,7 +15,7 @@ from tests.support.faults import TRIANGLE, lines, put, random_graph, stamp
 
 from loginfer.benchmark.auditing.audit import audit
 from loginfer.benchmark.auditing.audited import AuditedBenchmark
-from loginfer.benchmark.auditing.negatives import coverage
+from loginfer.benchmark.auditing.negatives import coverage, sub_rule_groups, witnessed_subrules
 from loginfer.benchmark.auditing.rules import predicates, represents
 from loginfer.benchmark.construction.pipeline import build
 from loginfer.benchmark.folder.writing import graph_sum, write_benchmark
@@ -262,7 +262,7 @@ def test_coverage_is_that_of_the_definition():
     benchmark = build(recipe, graph)
     audited = AuditedBenchmark(benchmark)
     masks = kept_masks(audited.rules)
-    groups = [groups_of(i, rule, masks[i]) for i, rule in enumerate(audited.rules)]
+    groups = sub_rule_groups(audited)
     concluding = {
         (i, mask): set(brute_force.conclusions(sub_rule(rule, mask), benchmark.kg))
         for i, rule in enumerate(audited.rules)
@@ -277,6 +277,8 @@ def test_coverage_is_that_of_the_definition():
         for origins in (None, made.origins[split]):
             found = coverage(audited, groups, made.splits[split], origins)
             assert set(found.missing) == expected
+        possible = {pair for pair in concluding if reachable(audited, pair)}
+        assert witnessed_subrules(benchmark, method, split) == (len(possible - expected), len(possible))
     assert 0 < missing < 4 * len(concluding)
 
 

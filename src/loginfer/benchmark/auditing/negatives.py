@@ -7,6 +7,7 @@ a witness, nothing in training contradicts it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from loginfer.benchmark.auditing.audited import AuditedBenchmark, set_name
 from loginfer.benchmark.auditing.findings import CannotCheckError, Example, Finding, error, note, warning
-from loginfer.benchmark.benchmark import POSITIONS, Origins, Split
+from loginfer.benchmark.benchmark import POSITIONS, Benchmark, Origins, Split
 from loginfer.benchmark.folder.manifest import NEGATIVES
 from loginfer.benchmark.folder.tables import is_type_part
 from loginfer.benchmark.learned_shortcut import SPLIT_LEAST
@@ -488,11 +489,9 @@ class Coverage:
 
 def undesired_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Every undesired rule has a witness in N_train and N_test of each method."""
-    rules = audited.rules
-    masks = kept_masks(rules)
-    if not any(masks):
+    groups = sub_rule_groups(audited)
+    if not any(groups):
         return
-    groups = [groups_of(i, rule, masks[i]) for i, rule in enumerate(rules)]
     for method, negative_set in audited.negatives.items():
         for split in ("train", "test"):
             audited.say(f"looking for witnesses of undesired rules in {split} of {method}")
@@ -506,6 +505,28 @@ def undesired_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
             yield note(len(split_coverage.missing), message, _examples(audited, split_coverage.missing))
             if split == "train" and method_or_unknown(method).covers_sub_rules and audited.protocol == "sound":
                 yield from _avoidable_gaps(audited, method, split_coverage)
+
+
+def witnessed_subrules(benchmark: Benchmark, method: str, split: Split) -> tuple[int, int]:
+    """Return how many undesired rules have a witness among the negatives of a split, and how many there are.
+
+    An undesired rule counts once for each rule of R that it came from, and only if its atoms have a witness in K.
+    """
+    audited = AuditedBenchmark(benchmark)
+    with contextlib.closing(audited):
+        negative_set = audited.benchmark.negatives[method]
+        triples, origins = negative_set.splits[split], negative_set.origins.get(split)
+        found = coverage(audited, sub_rule_groups(audited), triples, origins)
+    return found.pairs - len(found.missing), found.pairs
+
+
+def sub_rule_groups(audited: AuditedBenchmark) -> list[list[SubRuleGroup]]:
+    """Return the undesired rules, by the rule they came from."""
+    rules = audited.rules
+    return [
+        groups_of(number, rule, masks)
+        for number, (rule, masks) in enumerate(zip(rules, kept_masks(rules), strict=True))
+    ]
 
 
 def coverage(
