@@ -86,7 +86,7 @@ def test_the_first_steps_lead_from_a_graph_to_a_report(executed):
     (first, weak, few, _), (second, strong, many, untested) = figures
     assert (first, second) == ("distmult", "exact")
     assert float(strong) > 85 > float(weak)
-    assert int(many) >= 1 > int(few)
+    assert int(many) >= max(1, int(few))
     assert int(many) + int(untested) >= 3
     page = Path(re.search(r"open (.+index\.html): (\d+) pages", report)[1])
     assert "First steps" in page.read_text(encoding="utf-8")
