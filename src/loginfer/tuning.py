@@ -237,7 +237,8 @@ def tune(
         raise InputError("there is no benchmark to tune on", hint="give one or more")
     for benchmark, _ in places:
         if not len(benchmark.positives.valid):
-            raise InputError(f"{benchmark.name} has no valid triples to choose settings by")
+            hint = "build it with a part for valid, such as --ratio 8:1:1"
+            raise InputError(f"{benchmark.name} has no valid triples to choose settings by", hint=hint)
     first = places[0][0]
     configured = configure_system(system, first, settings, seed=seed, tuned=False)
     declared = {
@@ -371,8 +372,8 @@ def trial_figures(
     # No context graph: its constants would be the candidates, and those of valid are in train.
     ranks = rank(scorer, Benchmark(benchmark.name, benchmark.graph, positives, {}), ranking=("filtered",))
     figures = {"c_mrr": float(ranking_metrics(ranks)["c_mrr"])}
-    if method is not None and len(negatives := benchmark.negatives[method].splits.valid):
-        figures["accuracy"] = best_accuracy(scorer.score(valid), scorer.score(negatives))
+    if method is not None and len(false := benchmark.negatives[method].splits.valid):
+        figures["accuracy"] = best_accuracy(scorer.score(valid), scorer.score(false))
     return figures
 
 
