@@ -238,7 +238,8 @@ def tune(
         raise InputError("there is no benchmark to tune on", hint="give one or more")
     for benchmark, _ in places:
         if not len(benchmark.positives.valid):
-            raise InputError(f"{benchmark.name} has no valid triples to choose settings by")
+            hint = "build it with a part for valid, such as --ratio 8:1:1"
+            raise InputError(f"{benchmark.name} has no valid triples to choose settings by", hint=hint)
     first = places[0][0]
     configured = configure_system(system, first, settings, seed=seed, tuned=False)
     declared = {

@@ -85,10 +85,27 @@ def test_a_folder_without_valid_is_audited(released):
     for name in ("valid.txt", "valid_neg_pa.txt"):
         (released / name).unlink()
     found = audit(released)
-    assert [f.message for f in found.found("missing-files")] == [
-        "there is no file with P_valid", "there is no file with N_valid",
-    ]  # fmt: skip
+    (finding,) = found.found("missing-files")
+    assert finding.severity == "note"
+    assert "there is no valid" in finding.message
     assert set(found.shortcuts["pa"]) == {"simpbl"}
+
+
+@pytest.mark.parametrize(("name", "told"), [("valid.txt", "P_valid"), ("valid_neg_pa.txt", "N_valid")])
+def test_half_a_valid_is_an_error(released, name, told):
+    (released / name).unlink()
+    found = audit(released)
+    assert [(f.severity, f.message) for f in found.found("missing-files")] == [
+        ("error", f"there is no file with {told}")
+    ]
+
+
+def test_a_valid_that_nobody_asked_for_is_not_missed(tmp_path):
+    recipe = Recipe(kg="random", patterns=("symmetry",), k1=2, k2=40, ratio="4:0:1", negatives=("pa",), seed=3)
+    write_benchmark(build(recipe, random_graph(seed=8)), tmp_path / "out")
+    found = audit(tmp_path / "out")
+    assert [str(f) for f in found.findings if f.severity != "note"] == []
+    assert found.shortcuts["pa"]["learned"]["valid_accuracy"] is None
 
 
 def test_a_folder_without_negatives_is_audited(released):
@@ -150,7 +167,8 @@ def test_given_rules_with_types_pass(tmp_path):
         "(x,likes,y), (y,knows,x), x != y -> (x,befriends,y)",
         "(x,hates,y) -> (x,knows,y)",
     )
-    recipe = Recipe("typed", rules=rules, negatives=("rb", "pa", "qg", "rc"), min_new=3)
+    methods, parts = ("rb", "pa", "qg", "rc"), ("subject", "relation", "object")
+    recipe = Recipe("typed", rules=rules, negatives=methods, corrupt=parts, min_new=3)
     write_benchmark(build(recipe, KnowledgeGraph.from_names(sorted(rows))), tmp_path / "out")
     found = audit(tmp_path / "out")
     assert [str(f) for f in found.findings if f.severity == "error"] == []
