@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loginfer.benchmark.construction.suite import SuiteBenchmark, SuiteGroup, SuiteResult, all_entries, build_suite
-from loginfer.benchmark.negatives.methods import RANDOM_OBJECT
+from loginfer.benchmark.negatives.methods import RANDOM
 from loginfer.benchmark.recipe import Recipe
 from loginfer.errors import LogInferError
 from loginfer.files import recover_folder
@@ -59,7 +59,7 @@ class StandardSplit(SuiteBenchmark):
 
 # The graphs as the literature calls them, and the size of their train.
 STANDARD_SPLITS = tuple(
-    StandardSplit(SuiteGroup(name, kg, 0, 0, (), {"train": train}), RANDOM_OBJECT.name)
+    StandardSplit(SuiteGroup(name, kg, 0, 0, (), {"train": train}), RANDOM.name)
     for name, kg, train in (("WN18RR", "wn18rr", 86_835), ("FB15k-237", "fb15k-237", 272_115))
 )
 

@@ -21,7 +21,7 @@ from loginfer._version import __version__
 from loginfer.benchmark import Benchmark, foundation, load_benchmark
 from loginfer.benchmark.auditing.negatives import witnessed_subrules
 from loginfer.benchmark.construction.suite import groups
-from loginfer.benchmark.negatives.methods import POSITION, QUERY, RANDOM_OBJECT, RELEVANCE
+from loginfer.benchmark.negatives.methods import POSITION, QUERY, RANDOM, RELEVANCE
 from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import open_engine
 from loginfer.engine.binding import relation_of
@@ -72,7 +72,7 @@ def _recipe(group: str, request: Request, *methods: str) -> Recipe:
 
 
 def _subrules(about: Measurement, request: Request) -> dict[str, Any]:
-    methods = [method.name for method in (RANDOM_OBJECT, RELEVANCE, POSITION, QUERY)]
+    methods = [method.name for method in (RANDOM, RELEVANCE, POSITION, QUERY)]
     with foundation(_recipe(about.of, request, *methods)) as base:
         benchmark = base.benchmark()
     found = {m: {s: witnessed_subrules(benchmark, m, s) for s in ("train", "test")} for m in methods}
