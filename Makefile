@@ -76,7 +76,7 @@ bench: $(VENV)/.bench ## speed and memory against peers (minutes); needs LOGINFE
 	$(BIN)/python -m perf
 
 site: $(VENV)/.core ## light reports of the figures in results/: report-site/ and report-site/evidence
-	$(BIN)/loginfer report $(filter-out results/evidence %.md %.json,$(wildcard results/*)) --title "The paper, run again" --out report-site --force
+	$(BIN)/loginfer report $(filter-out results/evidence results/statements %.md %.json,$(wildcard results/*)) --title "The paper, run again" --out report-site --force
 	$(BIN)/loginfer report results/evidence --title "What do systems really learn?" --out report-site/evidence --force
 
 suite: $(VENV)/.core ## build and audit the benchmarks of the paper in suite/ (minutes); needs LOGINFER_DATA

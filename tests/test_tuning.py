@@ -409,6 +409,21 @@ def test_settings_for_standard_splits_are_collected_apart(tmp_path):
     assert (list(tables["graphs"]), list(tables["settings"][TOY])) == (["couples"], ["couples", "couples split"])
 
 
+def test_a_standard_split_is_of_the_same_graph_as_what_is_built_from_it(tmp_path):
+    built = near_misses()
+    triples = built.kg.triples
+    split = dataclasses.replace(
+        couples(), name="people", graph=built.kg.with_triples(triples[10:]), recipe=None, provenance=None, manifest={},
+        positives=Splits(triples[10:], triples[:5], triples[5:10]), negatives={}, rules=(),
+    )  # fmt: skip
+    entries = [registry.graph_entry(benchmark) for benchmark in (built, split)]
+    assert entries[0] == entries[1]
+    tune([built], TOY, tmp_path / "built", trials=1)
+    tune([split], TOY, tmp_path / "split", trials=1)
+    tables = tomllib.loads(collect([tmp_path / "built", tmp_path / "split"]))
+    assert list(tables["settings"][TOY]) == ["people", "people split"]
+
+
 def test_no_comment_in_the_file_can_end_its_line(tmp_path):
     benchmark = dataclasses.replace(couples(), name="a\nevil = 1\x7f", recipe=None)
     tune([benchmark], TOY, tmp_path / "out", trials=1)
@@ -432,6 +447,29 @@ def test_the_command_shows_trials_and_the_best_settings(loginfer, bench, tmp_pat
     code, out, messages = loginfer(*words, "--json")
     assert json.loads(out) == json.loads(content(tmp_path / "out"))
     assert "trial" not in messages
+
+
+def test_several_systems_have_equal_budgets_and_a_folder_each(loginfer, bench, tmp_path):
+    words = ("--set", "epochs=1", "--vary", "smoothing=1:50:log", "--vary", "learning_rate=0.01:0.1:log")
+    words = ("tune", bench, "-s", "exact,distmult", *words, "--set", "dimension=4", "--trials", 2, "-o", tmp_path / "t")
+    code, out, messages = loginfer(*words)
+    assert code == 0, messages
+    documents = {name: read_tuning(tmp_path / "t" / name) for name in ("exact", "distmult")}
+    assert {name: list(one["request"]["varied"]) for name, one in documents.items()} == {
+        "exact": ["smoothing"], "distmult": ["learning_rate"]
+    }  # fmt: skip
+    assert [len(one["trials"]) for one in documents.values()] == [2, 2]
+    best = [shlex.split(line) for line in out.splitlines() if line.startswith("best: ")]
+    assert [line[2] for line in best] == ["exact", "distmult"]
+    rows = [line.split() for line in out.splitlines()]
+    assert {(row[4], row[3]) for row in rows if len(row) > 4 and row[4] in documents} == {
+        (name, str(one["best"]["trial"])) for name, one in documents.items()
+    }
+    assert json.loads(loginfer(*words, "--json")[1]) == list(documents.values())
+    # Their folder can be collected as a whole.
+    assert loginfer("tune", tmp_path / "t", "--collect")[1] == collect([tmp_path / "t" / name for name in documents])
+    code, _, messages = loginfer(*words, "--set", "smooth=2")
+    assert (code, "any of these systems" in messages) == (2, True)
 
 
 def test_the_command_says_why_trials_failed(loginfer, bench, tmp_path, monkeypatch):

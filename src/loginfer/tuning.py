@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -237,7 +238,8 @@ def tune(
         raise InputError("there is no benchmark to tune on", hint="give one or more")
     for benchmark, _ in places:
         if not len(benchmark.positives.valid):
-            raise InputError(f"{benchmark.name} has no valid triples to choose settings by")
+            hint = "build it with a part for valid, such as --ratio 8:1:1"
+            raise InputError(f"{benchmark.name} has no valid triples to choose settings by", hint=hint)
     first = places[0][0]
     configured = configure_system(system, first, settings, seed=seed, tuned=False)
     declared = {
@@ -406,7 +408,8 @@ _HEADER = """\
 def collect(folders: Iterable[str | Path]) -> str:
     """Return the content of `systems/tuned.toml`: the best settings of each system for each graph.
 
-    Of two folders with the same system and benchmarks, the better one counts.
+    A folder is about one system, or has a folder for each. Of two with the same system and benchmarks, the better one
+    counts.
 
     Raises
     ------
@@ -417,7 +420,7 @@ def collect(folders: Iterable[str | Path]) -> str:
 
     best: dict[tuple[str, str], dict[str, Any]] = {}
     graphs: dict[str, Any] = {}
-    for folder in folders:
+    for folder in chain.from_iterable(map(_tunings, folders)):
         document = read_tuning(folder)
         system, graph = document["system"], document["graph"]
         if graph is None:
@@ -441,3 +444,9 @@ def collect(folders: Iterable[str | Path]) -> str:
         remarks.append("# " + re.sub(r"[\x00-\x1f\x7f]", " ", f"{system}, {name}: {document['best']['how']}"))
     tables = {"graphs": dict(sorted(graphs.items())), "settings": settings}
     return "\n".join([_HEADER, *remarks, "", tomli_w.dumps(tables)])
+
+
+def _tunings(folder: str | Path) -> list[Path]:
+    """Return the folders of single systems; a folder itself if it holds none."""
+    folder = Path(folder)
+    return sorted(file.parent for file in folder.glob("*/tuning.json")) or [folder]

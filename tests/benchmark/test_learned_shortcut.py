@@ -99,6 +99,25 @@ def test_a_planted_shortcut_is_found(choose, feature, known):
     assert results["relation-name"].balanced_accuracy == 0.5
 
 
+def without_valid(made):
+    """Return a benchmark without its valid."""
+    none = made.positives.valid[:0]
+    positives, negatives = (Splits(s.train, none, s.test) for s in (made.positives, made.negatives["given"].splits))
+    return Benchmark(
+        made.name, made.graph, positives, {"given": NegativeSet("given", negatives)}, provenance=made.provenance
+    )
+
+
+@pytest.mark.parametrize(("choose", "share"), [(by_edges, 1.0), (by_popularity, 1.0), (by_nothing, 0.5)])
+def test_without_valid_thresholds_come_from_the_conclusions_of_train(choose, share):
+    made = without_valid(planted(choose))
+    results = shortcut_results(made, "given")
+    assert list(results) == list(shortcut_results(planted(choose), "given"))
+    assert results[LEARNED].valid_accuracy is None
+    assert results[LEARNED].balanced_accuracy == pytest.approx(share, abs=0.1)
+    assert len(results[LEARNED].scores) == 2 * 120
+
+
 def test_the_feature_that_carries_the_learned_shortcut_is_named():
     features = shortcut_results(planted(by_popularity), "given")[LEARNED].features
     assert next(iter(features)) == "subject-out-degree"

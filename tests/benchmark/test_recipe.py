@@ -66,8 +66,14 @@ def test_rules_as_texts_survive_toml(tmp_path):
         ({"patterns": 3}, "`patterns` must be a list of texts"),
         ({"patterns": [7]}, "`patterns[0]` must be a text, not 7"),
         ({"patterns": ["symmetry"], "seed": -1}, "`seed` must be at least 0"),
-        ({"patterns": ["symmetry"], "ratio": "8:1"}, "three positive parts"),
-        ({"patterns": ["symmetry"], "ratio": "8:2:0"}, "three positive parts"),
+        ({"patterns": ["symmetry"], "ratio": "8:1"}, "three parts, those of train and test above 0"),
+        ({"patterns": ["symmetry"], "ratio": "8:2:0"}, "three parts, those of train and test above 0"),
+        ({"patterns": ["symmetry"], "ratio": "0:1:1"}, "three parts, those of train and test above 0"),
+        ({"patterns": ["symmetry"], "ratio": "8:-1:2"}, "without valid like 2:0:1"),
+        ({"patterns": ["symmetry"], "negatives": "pa", "corrupt": ["subject"]}, "add the method `rc`"),
+        ({"patterns": ["symmetry"], "negatives": "rc", "corrupt": []}, "`corrupt` names no part"),
+        ({"patterns": ["symmetry"], "negatives": "rc", "corrupt": ["subject", "subject"]}, "is given twice"),
+        ({"patterns": ["symmetry"], "negatives": "rc", "corrupt": ["objekt"]}, "did you mean `object`"),
         ({"patterns": ["symmetry"], "ratio": "0.8:0.1:0.2"}, "add up to 1.1, not 1"),
         ({"patterns": ["symmetry"], "ratio": "80:10:20"}, "add up to 110, not 100"),
         ({"patterns": ["symmetry"], "ratio": "eight:1:1"}, "is no ratio"),
@@ -111,7 +117,7 @@ def test_8_1_1_cuts_at_the_floors_of_8_and_9_tenths(n):
     assert recipe.cuts(n) == (8 * n // 10, 9 * n // 10)
 
 
-@given(parts=st.tuples(*[st.integers(1, 15)] * 3))
+@given(parts=st.tuples(st.integers(1, 15), st.integers(0, 15), st.integers(1, 15)))
 def test_shares_are_exact_and_add_up_to_one(parts):
     shares = parse_ratio(":".join(map(str, parts)))
     assert sum(shares) == 1

@@ -1,7 +1,10 @@
 import json
 import os
+import random
 
 import pytest
+
+from loginfer.logic.rule_files import read_rules
 
 TRIPLES = "ann\tparent\tbob\nbob\tparent\tcem\ncem\tparent\tdan\n"
 GRANDPARENT = "(x,parent,y), (y,parent,z) -> (x,grandparent,z)"
@@ -35,6 +38,66 @@ def test_rank_takes_any_pattern_as_text_and_writes_a_file(loginfer, graph, tmp_p
     assert code == 0, err
     assert "0 bodies" in err
     assert out.read_text() == ""
+
+
+@pytest.fixture
+def wide(tmp_path):
+    """A graph of four relations."""
+    rng, path = random.Random(2), tmp_path / "wide.tsv"
+    names = [f"e{i}" for i in range(25)]
+    rows = {(rng.choice(names), rng.choice(["r1", "r2", "r3", "_S"]), rng.choice(names)) for _ in range(160)}
+    path.write_text("".join("\t".join(row) + "\n" for row in sorted(rows)))
+    return path
+
+
+def files_of(folder):
+    return {p.name: p.read_text() for p in folder.glob("*.txt") if not p.name.startswith(("rules", "README"))}
+
+
+@pytest.mark.parametrize("pattern", ["composition", "intersection", "symmetry"])
+@pytest.mark.parametrize("head", ["drawn", "best", "typed"])
+def test_rank_with_heads_writes_the_rules_that_build_selects(loginfer, wide, tmp_path, pattern, head):
+    rules, common = tmp_path / "rules.txt", ("--protocol", "paper", "--k2", 20, "--seed", 5)
+    ranked = ("rules", "rank", wide, "-p", pattern, "--top", 3, "--head", head, "--seed", 5, "--out", rules)
+    code, out, err = loginfer(*ranked)
+    assert code == 0, err
+    assert "rule" in out
+    assert f"loginfer build {wide} --rules {rules} --out FOLDER" in " ".join(err.split())
+    heads = () if pattern == "symmetry" else ("--head", head)
+    for name, source in (("selected", ("-p", pattern, "--k1", 3, *heads)), ("given", ("--rules", rules))):
+        code, _, err = loginfer("build", wide, *source, *common, "--out", tmp_path / name)
+        assert code == 0, err
+    selected, given = (read_rules(tmp_path / name / "rules.txt").program for name in ("selected", "given"))
+    assert [str(rule) for rule in selected] == [str(rule) for rule in given]
+    assert files_of(tmp_path / "selected") == files_of(tmp_path / "given")
+    supports = [dict(rule.extra)["support"] for rule in read_rules(rules).rules]
+    assert supports == sorted(supports, key=int, reverse=True)
+
+
+def test_open_heads_have_to_be_filled_in(loginfer, wide, tmp_path):
+    rules = tmp_path / "rules.txt"
+    code, _, err = loginfer("rules", "rank", wide, "-p", "inter", "--head", "open", "--top", 2, "--out", rules)
+    assert code == 0, err
+    assert "fill in the heads, then:" in err
+    code, _, err = loginfer("build", wide, "--rules", rules, "--out", tmp_path / "out")
+    assert code == 2
+    assert "rules.txt:1: expected a name" in err
+    assert "`_T` is a template" in err
+    rules.write_text(rules.read_text().replace("_T", "r9"))
+    code, _, err = loginfer("build", wide, "--rules", rules, "--min-new", 1, "--out", tmp_path / "out")
+    assert code == 0, err
+
+
+def test_bodies_without_a_head_are_left_out_and_counted(loginfer, graph, tmp_path):
+    words = ("rules", "rank", graph, "-p", "composition", "--head", "drawn")
+    code, _, err = loginfer(*words, "--out", tmp_path / "none.txt")
+    assert code == 0
+    assert "1 body leaves no predicate for a head and is left out" in err
+    assert (tmp_path / "none.txt").read_text() == ""
+    assert json.loads(loginfer(*words, "--json")[1])["bodies"][0]["rule"] is None
+    code, _, err = loginfer(*words[:-1], "opne")
+    assert code == 2
+    assert "did you mean `open`?" in err
 
 
 def test_a_relation_that_only_the_rules_know_is_not_its_own_nearest_name(loginfer, graph):

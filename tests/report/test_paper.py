@@ -60,3 +60,34 @@ def test_sizes_agree_with_the_suite() -> None:
         paper = groups[f"{sizes.kg}-{sizes.pattern}"].paper
         assert dict(paper) == {"kg": sizes.kg_triples, "train": sizes.train, "valid": sizes.valid, "test": sizes.test}
     assert len(paper_sizes()) == len(groups)
+
+
+def rounded(value: float) -> tuple[float, float]:
+    """Between what a printed percentage lies, as shares."""
+    return (value - 0.05) / 100, min(value + 0.05, 100) / 100
+
+
+def test_the_papers_auc_is_mostly_the_balanced_accuracy_of_its_precision_and_recall() -> None:
+    """With as many negatives as positives, of which a share recall · (1 / precision − 1) is taken for true."""
+    balanced, half_a_point, average_precision = set(), set(), set()
+    cells: dict[tuple[str, ...], dict[str, float]] = {}
+    for f in paper_figures():
+        if f.table in ("result-fb-wn", "result-lubm"):
+            cells.setdefault((f.kg, f.pattern, f.system), {})[f.metric] = f.value
+    with_auc = {cell: figures for cell, figures in cells.items() if "AUC" in figures}
+    for cell, figures in with_auc.items():
+        (low, high), *_ = rounds = [rounded(figures[name]) for name in ("AUC", "Precision", "Recall")]
+        corners = [(p, r) for p in rounds[1] for r in rounds[2]]
+        accuracies = [(1 + r * (2 - 1 / p)) / 2 for p, r in corners]
+        precisions = [p * r + (1 - r) / 2 for p, r in corners]
+        if low <= max(accuracies) and min(accuracies) <= high:
+            balanced.add(cell)
+        if low - 0.0045 <= max(accuracies) and min(accuracies) <= high + 0.0045:
+            half_a_point.add(cell)
+        if low <= max(precisions) and min(precisions) <= high:
+            average_precision.add(cell)
+    assert (len(with_auc), len(balanced), len(half_a_point)) == (120, 90, 102)
+    symmetry = {cell for cell in with_auc if cell[:2] == ("FB", "sym")}
+    assert not symmetry & half_a_point
+    assert symmetry - average_precision == {("FB", "sym", "RotatE")}
+    assert len(symmetry) == 8

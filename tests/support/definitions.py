@@ -151,11 +151,24 @@ def position_candidates(context: Context, split: str) -> dict[Triple, str]:
     }
 
 
-def object_candidates(context: Context, positive: Triple) -> set[Triple]:
-    """What one positive can become when its object is corrupted."""
-    objects = context.kg.types if is_type(positive, context.kg) else context.kg.consts
-    made = {(positive[0], positive[1], int(o)) for o in objects}
+def random_candidates(context: Context, positive: Triple, part: str = "object") -> set[Triple]:
+    """What one positive can become when one part of it is random; of (e, type, t) `type` stays."""
+    s, r, o = positive
+    constants, types, relations = (map(int, ids) for ids in (context.kg.consts, context.kg.types, context.kg.rels))
+    if part == "subject":
+        made = {(value, r, o) for value in constants}
+    elif is_type(positive, context.kg):
+        made = {(s, r, value) for value in types} if part == "object" else set()
+    else:
+        made = {(s, r, v) for v in constants} if part == "object" else {(s, v, o) for v in relations}
     return known_predicates(context, made - true_triples(context))
+
+
+def random_probabilities(context: Context, positive: Triple, parts: Iterable[str]) -> dict[tuple[Triple, str], float]:
+    """What a positive alone becomes, by which part, and how likely: each part that can be replaced is as likely."""
+    candidates = {part: random_candidates(context, positive, part) for part in parts}
+    possible = {part: made for part, made in candidates.items() if made}
+    return {(t, part): 1 / len(possible) / len(made) for part, made in possible.items() for t in made}
 
 
 def subrules(rules: Sequence[Rule]) -> list[tuple[int, int, Rule]]:

@@ -22,6 +22,7 @@ from loginfer.benchmark.construction.noise import KINDS
 from loginfer.benchmark.folder.reading import load_benchmark
 from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.benchmark.program import Rounds, sub_rule
+from loginfer.benchmark.recipe import PARTS
 from loginfer.benchmark.shortcut_gate import fits_head
 from loginfer.engine import Engine, open_engine_in
 from loginfer.engine.binding import relation_of
@@ -245,9 +246,9 @@ class NegativeStory:
         yield from self._kept_lines("since", "since")
 
 
-_SOURCES = {
+_SOURCES: dict[str, str] = {
     "relevance": "any constants of the rules' support, with the predicate of a head",
-    "object": "a positive with a random object",
+    **{part: f"a positive with a random {part}" for part in PARTS},
 }
 
 _NOISE = {
@@ -665,7 +666,7 @@ class _Teller:
                             yield replace(story, triple=self._names(triple), twin=None)
 
     def _with_origin(self, story: NegativeStory, number: int, kept: int) -> NegativeStory:
-        if story.source in ("position", "object"):
+        if story.source in ("position", *PARTS):
             return replace(story, replaced=self._replaced(story))
         if story.source != "sub-rule" or not 0 <= number < len(self.benchmark.rules):
             return story
@@ -709,9 +710,8 @@ class _Teller:
     def _replaced(self, story: NegativeStory) -> Names | None:
         """Return a positive that the triple was made from: for position-aware corruption a conclusion."""
         triples = self.benchmark.positives[story.split]
-        same = triples[:, 1] == self.triple[1]
-        column = 2 if story.position in ("subject", "either") else 0
-        candidates = triples[same & (triples[:, column] == self.triple[column])]
+        fixed = [0, 2] if story.source == "relation" else [1, 2 if story.position in ("subject", "either") else 0]
+        candidates = triples[(triples[:, fixed] == np.array(self.triple)[fixed]).all(axis=1)]
         if story.source == "position" and self.benchmark.rules and len(candidates):
             candidates = candidates[self._over(self._premises_from).derives(self.benchmark.program, candidates)]
         return self._names(candidates[0]) if len(candidates) else None

@@ -7,8 +7,9 @@ not fitted on K's own triples, which would outnumber the conclusions. Of folders
 conclusions, features are over P_train, and it is fitted on valid.
 
 Beside it: each feature alone, with the cut that is best on valid; the paper's SimpBL; and the skeletons of the rules,
-which need no fitting. All figures are balanced accuracies: the mean of the shares of positives and of negatives on
-which a shortcut is right, 50 % by chance.
+which need no fitting. Where there is no valid, thresholds and cuts are the best on what the learned one is fitted on.
+All figures are balanced accuracies: the mean of the shares of positives and of negatives on which a shortcut is
+right, 50 % by chance.
 """
 
 from __future__ import annotations
@@ -189,9 +190,9 @@ def shortcut_results(benchmark: Benchmark, method: str) -> Mapping[str, Shortcut
     Returns
     -------
     dict
-        By name: `LEARNED`, `SKELETON`, `SIMPBL`, then the features. Nothing without test; without valid only those
-        that need no fitting. The learned shortcut is left out where a side has fewer than `LEAST` triples, and the
-        skeleton where no rules are known.
+        By name: `LEARNED`, `SKELETON`, `SIMPBL`, then the features. Nothing without test; only those that need no
+        fitting where neither valid nor the conclusions in train are known. The learned shortcut is left out where a
+        side has fewer than `LEAST` triples, and the skeleton where no rules are known.
     """
     from loginfer.benchmark.shortcut_features import FEATURES
 
@@ -206,7 +207,10 @@ def _measured(benchmark: Benchmark, method: str) -> dict[str, ShortcutResult]:
     from loginfer.benchmark.shortcut_features import FeatureBattery
 
     positives, negatives = benchmark.positives, benchmark.negatives[method].splits
-    sets = [positives.valid, negatives.valid, positives.test, negatives.test]
+    has_valid = len(positives.valid) > 0 < len(negatives.valid)
+    # Where there is no valid, conclusions of train against N_train take its place.
+    held_out = (positives.valid, negatives.valid) if has_valid else training_triples(benchmark, method)
+    sets = [*held_out, positives.test, negatives.test]
     sizes = [len(triples) for triples in sets]
     if not all(sizes[2:]):
         return {}
@@ -218,7 +222,8 @@ def _measured(benchmark: Benchmark, method: str) -> dict[str, ShortcutResult]:
     battery = FeatureBattery(graph)
     values = battery.values(triples[: len(triples) if labelled else 0])
     if labelled and min(sizes) >= LEAST:
-        scores[LEARNED], features = _learned(benchmark, method, battery, values, truth, valid)
+        training = training_triples(benchmark, method) if has_valid else ()
+        scores[LEARNED], features = _learned(training, battery, values, truth, valid)
     if benchmark.rules:
         scores[SKELETON] = skeleton_holds(benchmark.program, graph, triples).astype(np.float64)
     scores[SIMPBL] = SimpBLScorer(benchmark.seen.triples, len(benchmark.graph.relations)).score(triples)
@@ -229,7 +234,7 @@ def _measured(benchmark: Benchmark, method: str) -> dict[str, ShortcutResult]:
     for name, all_scores in scores.items():
         on_valid = np.split(all_scores[:valid], [sizes[0]])
         cut = fit_cut(*on_valid) if labelled and name != SKELETON else Cut(0.5)
-        accuracy = ShortcutDecisions(*map(cut.predict, on_valid)).balanced_accuracy if labelled else None
+        accuracy = ShortcutDecisions(*map(cut.predict, on_valid)).balanced_accuracy if has_valid else None
         more = features if name == LEARNED else {}
         results[name] = ShortcutResult(name, all_scores[valid:], len(positives.test), cut, accuracy, more)
     return results
@@ -253,11 +258,22 @@ def _shares_of_positives(heads: Scores, truth: Mask, valid: int) -> Scores:
 
 
 def _learned(
-    benchmark: Benchmark, method: str, battery: FeatureBattery, values: Values, truth: Mask, valid: int
+    training: Sequence[Triples], battery: FeatureBattery, values: Values, truth: Mask, valid: int
 ) -> tuple[Scores, dict[str, float]]:
-    """Return the log odds of the triples of valid and test, and what each feature is worth on test."""
-    training = training_triples(benchmark, method)
-    enough = min(map(len, training)) >= LEAST
+    """Return the log odds of the triples of valid and test, and what each feature is worth on test.
+
+    Parameters
+    ----------
+    training
+        Positives and negatives to fit on; where they are too few it is fitted on those of valid.
+    battery
+        The features.
+    values, truth
+        Those of the triples of valid, then of test, and which of them are positives.
+    valid
+        How many are of valid.
+    """
+    enough = min(map(len, training), default=0) >= LEAST
     labels = np.repeat([True, False], list(map(len, training))) if enough else truth[:valid]
     fitting = battery.values(np.vstack(training)) if enough else values[:valid]
     ranked, categories = ranked_heads(battery.names, np.vstack([fitting, values]))

@@ -17,7 +17,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES, POSITION, listed_methods
+from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES, POSITION, RANDOM, listed_methods
 from loginfer.documents import misfit
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import reading, write_text
@@ -40,8 +40,11 @@ Head = Literal["drawn", "best", "typed"]
 Protocol = Literal["paper", "sound"]
 # On which features of a pair twins are alike: groups of `shortcut_features`, or all of them.
 Match = Literal["all", "popularity", "head", "adjacency", "neighbours", "profile", "distance", "types"]
+# Which part of a positive random corruption replaces.
+Part = Literal["subject", "relation", "object"]
 
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+PARTS: tuple[Part, ...] = get_args(Part)
 MATCHES: tuple[Match, ...] = get_args(Match)
 
 
@@ -144,7 +147,7 @@ class Recipe:
         "With --depth: give up when more triples follow; {default} by default.",
         least=1, panel=_RULES, **_LATER,
     )  # fmt: skip
-    ratio: str = setting("8:1:1", "Train : valid : test; {default} by default.", panel=_RULES)
+    ratio: str = setting("8:1:1", "Train : valid : test; {default} by default. 2:0:1 has no valid.", panel=_RULES)
     negatives: tuple[str, ...] = setting(
         (POSITION.name,),
         f"{listed_methods(default=POSITION.name)}; give several for several sets.",
@@ -155,9 +158,14 @@ class Recipe:
         f"{NEAR_MISSES.name}: give each conclusion a twin that looks like it: all, or {listed_matches()}.",
         noun="shortcut to match", read=words, panel=_NEGATIVES, **_LATER,
     )  # fmt: skip
+    corrupt: tuple[Part, ...] = setting(
+        ("object",),
+        f"{RANDOM.name}: replace the subject, relation or object (default); one of them each, where several are given.",
+        noun="part to corrupt", read=words, panel=_NEGATIVES, **_LATER,
+    )  # fmt: skip
     protocol: Protocol = setting(
         "sound",
-        "sound (default): no negative follows from the rules. paper: the text to the letter.",
+        "sound (default): no negative follows from the rules. paper: as in the text.",
         noun="protocol", panel=_NEGATIVES,
     )  # fmt: skip
     min_new: int = setting(
@@ -320,6 +328,9 @@ def _contradictions(recipe: Recipe) -> Iterator[tuple[bool, str, str | None]]:
     yield not recipe.negatives, "the recipe asks for no negatives", f"choose from {', '.join(METHODS)}"
     unmatched = bool(recipe.match) and not any(METHODS[name].matchable for name in recipe.negatives)
     yield unmatched, f"`match` is for {NEAR_MISSES.title}", f"add the method `{NEAR_MISSES.name}`"
+    yield not recipe.corrupt, "`corrupt` names no part", f"choose from {', '.join(PARTS)}"
+    lone = recipe.corrupt != ("object",) and RANDOM.name not in recipe.negatives
+    yield lone, f"`corrupt` is for {RANDOM.title}", f"add the method `{RANDOM.name}`"
     by_twins = recipe.select == "twins" and not recipe.match
     yield by_twins, '`select = "twins"` is for twins, but none are asked for', 'set match = "all"'
     for method in (METHODS[name] for name in recipe.negatives):
@@ -392,12 +403,12 @@ def share_of(share: float, size: int) -> int:
 
 
 def parse_ratio(text: str) -> tuple[Fraction, Fraction, Fraction]:
-    """Return the shares of train, valid and test: `8:1:1` and `0.8:0.1:0.1` are the same.
+    """Return the shares of train, valid and test: `8:1:1` and `0.8:0.1:0.1` are the same, `2:0:1` has no valid.
 
     Raises
     ------
     InputError
-        When there are not three positive parts, or fractions or percentages do not add up.
+        When there are not three parts, those of train and test above 0, or fractions or percentages do not add up.
     """
     pieces = [piece.strip() for piece in text.replace(",", ":").split(":")]
     try:
@@ -406,8 +417,9 @@ def parse_ratio(text: str) -> tuple[Fraction, Fraction, Fraction]:
         parts = [Fraction(piece) for piece in pieces]
     except (ValueError, ZeroDivisionError) as error:
         raise InputError(f"`{text}` is no ratio", hint="write it like 8:1:1") from error
-    if len(parts) != 3 or min(parts) <= 0:
-        raise InputError(f"the ratio `{text}` must have three positive parts", hint="train, valid and test, like 8:1:1")
+    if len(parts) != 3 or min(parts) < 0 or not parts[0] or not parts[2]:
+        hint = "train, valid and test, like 8:1:1; without valid like 2:0:1"
+        raise InputError(f"the ratio `{text}` must have three parts, those of train and test above 0", hint=hint)
     total = sum(parts, Fraction(0))
     integers = all(part.denominator == 1 for part in parts)
     if not integers and total != 1:

@@ -149,7 +149,7 @@ def evaluate(
     from loginfer.files import file_sum
     from loginfer.systems.interface import choose_method
 
-    systems = list(dict.fromkeys(name for text in system or () for name in words_of(text)))
+    systems = system_names(system)
     _check_together({"--system": systems or None, "--scores": scores, "--export-queries": export_queries})
     if not systems:
         _refuse_unused(set=set, seeds=seeds, mode=mode, workers=workers, callback=callback)
@@ -246,16 +246,11 @@ def _compare_systems(
     from loginfer.evaluation.seeds import check_parent, finished_run, seed_runs
     from loginfer.reproduction.planning import in_words
     from loginfer.reproduction.running import Commands, in_parallel
-    from loginfer.settings import settings_of
-    from loginfer.systems.registry import find_system
 
     commands, seeds, force = Commands(), asked.params["seeds"], asked.params["force"]
     out = Path(asked.params["out"]) if asked.params["out"] else None  # a text in some versions of Typer
     jobs = asked.params["jobs"] or os.cpu_count() or 1
-    with contextlib.redirect_stdout(sys.stderr):  # what a user's own module prints is not the answer
-        declared = {entry.name: settings_of(entry.load()) for entry in map(find_system, systems)}
-    for key in sorted(settings.keys() - set().union(*declared.values())):
-        raise UnknownNameError("setting of any of these systems", key, set().union(*declared.values()), where="--set")
+    settings_by_system = settings_of_each(systems, settings)
     if out is not None:
         check_parent(out)
     shared = option_words(asked, ("system", "set", "mode", "workers", "jobs", "out", "json"))
@@ -263,8 +258,7 @@ def _compare_systems(
     def evaluated(name: str) -> tuple[str, dict[str, Any]]:
         """Return what became of a system, and its answer."""
         started, run, kept = time.monotonic(), None, False
-        folder = None if out is None else out / re.sub(r"[^\w.-]+", "-", name)
-        own_settings = {key: value for key, value in settings.items() if key in declared[name]}
+        folder, own_settings = None if out is None else system_folder(out, name), settings_by_system[name]
         words = ["evaluate", str(asked.params["bench"]), "--system", name, *shared, "--json"]
         words += [word for key, value in own_settings.items() for word in ("--set", f"{key}={value}")]
         words += [] if folder is None else ["--out", str(folder)]
@@ -290,18 +284,18 @@ def _compare_systems(
 
     answers: list[dict[str, Any]] = []
     with say_resumable(None if out is None else f" in {out}"):
-        tasks = [partial(evaluated, name) for name in declared]
+        tasks = [partial(evaluated, name) for name in settings_by_system]
         for state, answer in in_parallel(tasks, jobs, commands.stop):
             answers.append(answer)
-            note(f"[{len(answers)}/{len(declared)}] {answer['system']} {state}")
-    answers.sort(key=lambda answer: list(declared).index(answer["system"]))
+            note(f"[{len(answers)}/{len(tasks)}] {answer['system']} {state}")
+    answers.sort(key=lambda answer: list(settings_by_system).index(answer["system"]))
     done = [answer for answer in answers if "error" not in answer]
     if asked.params["json"]:
         print_json(answers)
     elif done:
         print_comparison(done)
-    if len(done) < len(declared):
-        note(f"error: {counted(len(declared) - len(done), 'system')} of {len(declared)} failed")
+    if len(done) < len(tasks):
+        note(f"error: {counted(len(tasks) - len(done), 'system')} of {len(tasks)} failed")
         raise typer.Exit(1)
 
 
@@ -404,6 +398,32 @@ def settings_given(pairs: list[str], where: str = "--set", **short: Any) -> dict
                 raise InputError(f"`{key}` is given twice: by --{key} and by --set")
             settings[key] = str(short_value)
     return settings
+
+
+def system_names(texts: Sequence[str] | None) -> list[str]:
+    """Return the systems of `--system a,b --system c`, each once."""
+    return list(dict.fromkeys(name for text in texts or () for name in words_of(text)))
+
+
+def settings_of_each(
+    systems: Iterable[str], settings: Mapping[str, Any], where: str = "--set"
+) -> dict[str, dict[str, Any]]:
+    """Return the settings by system, each in those that have it."""
+    from loginfer.settings import settings_of
+    from loginfer.systems.registry import find_system
+
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own module prints is not the answer
+        declared = {entry.name: settings_of(entry.load()) for entry in map(find_system, systems)}
+    known = set().union(*declared.values())
+    for key in sorted(settings.keys() - known):
+        of = "any of these systems" if len(declared) > 1 else next(iter(declared))
+        raise UnknownNameError(f"setting of {of}", key, known, where=where)
+    return {name: {key: settings[key] for key in settings if key in own} for name, own in declared.items()}
+
+
+def system_folder(out: Path, name: str) -> Path:
+    """Return where one of several systems has its folder."""
+    return out / re.sub(r"[^\w.-]+", "-", name)
 
 
 def score(

@@ -195,7 +195,8 @@ def reproduce(
         typer.Option(
             "--tables",
             help="Tables of the paper: fb-wn, lubm, negatives, rules, sizes. Beside it: evidence, which "
-            "holds systems and shortcuts against near misses.",
+            "holds systems and shortcuts against near misses; standard, standard splits with random "
+            "corruption; statements, what the paper says beside its tables.",
         ),
     ] = "fb-wn,lubm,negatives,rules,sizes",
     systems: Annotated[
@@ -227,6 +228,10 @@ def reproduce(
     show_plan: Annotated[
         bool, typer.Option("--plan", help="Only show the cells, and how long they should take.")
     ] = False,
+    measurement: Annotated[
+        str | None,
+        typer.Option("--measure", metavar="NAME", help="Make one measurement of the table statements again."),
+    ] = None,
     force: common.ForceOption = False,
     json: common.JsonOption = False,
 ) -> None:
@@ -248,6 +253,9 @@ def reproduce(
         return
     if out is None:
         raise InputError("nowhere to write to", hint="add --out FOLDER, or --plan to see only what would be done")
+    if measurement is not None:
+        print_json(reproduction.measure(reproduction.Folder(out), measurement))
+        return
     with common.say_resumable(f" in {out}"):
         done = reproduction.reproduce(out, **asked, jobs=jobs, force=force, tell=_tell)
     cells = done.details["cells"]
@@ -295,6 +303,8 @@ def _show_plan(plan: Plan, jobs: int, json: bool) -> None:
         cells = [cell for cell in plan.cells if cell.benchmark == entry.name]
         names = ", ".join(name for name in plan.request.systems if any(c.system == name for c in cells))
         rows.append((entry.name, names, str(len(cells)), in_words(sum(c.seconds for c in cells))))
+    if measured := [cell for cell in plan.cells if cell.measured]:
+        rows.append(("statements", "", str(len(measured)), in_words(sum(c.seconds for c in measured))))
     print_table(("benchmark", "systems", "cells", "expected"), rows, numbers=("cells", "expected"))
     say(
         f"{counted(len(plan.cells), 'cell')} on {counted(len(plan.entries), 'benchmark')}: "

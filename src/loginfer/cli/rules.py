@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -41,7 +42,7 @@ BadLinesOption = Annotated[
 ]
 
 
-@app.command(epilog="Example:  loginfer rules rank fb15k-237 --pattern diamond --top 200 --json")
+@app.command(epilog="Example:  loginfer rules rank wn18rr --pattern triangle --head drawn --out rules.txt")
 @common.gather("engine", common.ENGINE_OPTIONS, common.engine_choice)
 @common.gather_reading
 def rank(
@@ -52,40 +53,70 @@ def rank(
     ],
     top: Annotated[int, typer.Option("--top", "-t", help="How many bodies to show.", min=1)] = 20,
     all_: Annotated[bool, typer.Option("--all", help="The complete table, every body with a witness.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table as TSV: support, body.")] = None,
+    head: Annotated[
+        str | None,
+        typer.Option(
+            "--head",
+            help="Make rules of the bodies: heads are drawn, best or typed, those that `build` gives them, or open, "
+            "for you to fill in. `build --rules` takes the file of --out then.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="With --head: the seed of `build`.", min=0)] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Also write the table as TSV: support, body; with --head a rule file."),
+    ] = None,
     engine: common.EngineChoice,
     reading: ReadOptions,
     force: common.ForceOption = False,
     full_names: common.FullNamesOption = False,
     json: common.JsonOption = False,
 ) -> None:
-    """Rank the bodies of a pattern by their support in a graph, exactly."""
+    """Rank the bodies of a pattern by their support in a graph, exactly.
+
+    With --head it is the way to rules that are selected by hand: take those that you do not want out of the file.
+    """
+    from loginfer.benchmark.construction.rules import HEADS, OPEN, with_heads
     from loginfer.engine import rank as rank_bodies
     from loginfer.files import atomic_write
     from loginfer.kg.vocabulary import middle
     from loginfer.logic import parse_pattern
 
     parsed_pattern = parse_pattern(pattern)
+    if head is not None and head not in HEADS:
+        raise UnknownNameError("way to find heads", head, HEADS, where="--head")
     if out is not None:
         refuse_to_overwrite(out, force)
     with common.open_rule_engine(kg, engine, reading) as opened, progress_bar() as progress:
         ranked = rank_bodies(opened, parsed_pattern, None if all_ else top, progress=progress)
+        texts = [text for _, text, _ in ranked.bodies] if head is None else with_heads(opened, ranked, head, seed)
+    lines = [(support, text) for (support, _, _), text in zip(ranked.bodies, texts, strict=True) if text]
     if out is not None:
+        form = "{0}\t{1}\n" if head is None else "{1}  # support={0}\n"
         with atomic_write(out, force=force) as stream:
-            stream.writelines(f"{support}\t{text}\n" for support, text, _ in ranked.bodies)
+            stream.writelines(form.format(*line) for line in lines)
     if json:
-        print_json(ranked.as_dict())
+        answer = ranked.as_dict()
+        for body, text in zip(answer["bodies"], texts if head is not None else (), strict=False):
+            body["rule"] = text or None
+        print_json(answer)
         return
     fold = len(ranked) <= LONG
     longest = sys.maxsize if fold else common.console().width - len("1,000,000,000  ")
-    texts = common.rule_texts([text for _, text, _ in ranked.bodies], ShownNames(opened.graph))
-    rows = [(f"{body[0]:,}", middle(text, longest)) for body, text in zip(ranked.bodies, texts, strict=True)]
-    print_table(("support", "body"), rows, ("support",), fold=fold)
+    shown_texts = common.rule_texts([text for _, text in lines], ShownNames(opened.graph))
+    rows = [(f"{support:,}", middle(text, longest)) for (support, _), text in zip(lines, shown_texts, strict=True)]
+    print_table(("support", "body" if head is None else "rule"), rows, ("support",), fold=fold)
+    if headless := len(texts) - len(lines):
+        verbs = "leaves no predicate for a head and is" if headless == 1 else "leave no predicate for a head and are"
+        note(f"{counted(headless, 'body', 'bodies')} {verbs} left out")
+    if head is not None and out is not None:
+        todo = "fill in the heads, then" if head == OPEN and not parsed_pattern.head_in_body else "to build on them"
+        note(f"rules written to {out}; {todo}: loginfer build {quote(kg)} --rules {quote(str(out))} --out FOLDER")
     if ranked.nonzero is None:
         note(f"the {len(ranked):,} bodies of `{parsed_pattern.name}` with the largest support; the rest was pruned")
     else:
         bodies, have = counted(ranked.nonzero, "body", "bodies"), "has" if ranked.nonzero == 1 else "have"
-        note(f"{bodies} of `{parsed_pattern.name}` {have} a witness; {len(ranked):,} shown")
+        note(f"{bodies} of `{parsed_pattern.name}` {have} a witness; {len(lines):,} shown")
 
 
 @app.command(epilog="Example:  loginfer rules apply lubm lubm-107 --closure --out new.tsv --json")

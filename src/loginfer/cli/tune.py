@@ -6,12 +6,12 @@ import contextlib
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from loginfer.cli.common import ForceOption, JsonOption, note, print_json, print_table, progress_bar, say, say_resumable
-from loginfer.cli.evaluate import settings_given
+from loginfer.cli.evaluate import settings_given, settings_of_each, system_folder, system_names
 from loginfer.errors import InputError
 
 
@@ -24,9 +24,16 @@ def tune(
         ),
     ],
     system: Annotated[
-        str | None, typer.Option("--system", "-s", metavar="NAME", help="A system of `loginfer systems list`.")
+        list[str] | None,
+        typer.Option(
+            "--system",
+            "--systems",
+            "-s",
+            metavar="NAME",
+            help="Of `loginfer systems list`; several, a,b,c, have equal budgets, each in a folder of its own.",
+        ),
     ] = None,
-    trials: Annotated[int, typer.Option("--trials", help="How many settings to try.", min=1)] = 20,
+    trials: Annotated[int, typer.Option("--trials", help="How many settings to try, of each system.", min=1)] = 20,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -40,7 +47,7 @@ def tune(
     ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", help="Short for --set epochs=….", min=1)] = None,
     seconds: Annotated[
-        float | None, typer.Option("--seconds", help="Begin no trial after so many CPU seconds.", min=0)
+        float | None, typer.Option("--seconds", help="Begin no trial of a system after so many CPU seconds.", min=0)
     ] = None,
     negatives: Annotated[
         str | None, typer.Option("--negatives", "-n", help="Whose negatives, if a benchmark has several.")
@@ -55,7 +62,7 @@ def tune(
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Look for settings with which a system does well on valid; test is never looked at.
+    """Look for settings with which systems do well on valid; test is never looked at.
 
     Trials are kept: the same command goes on where it was, also with more --trials.
     """
@@ -72,29 +79,45 @@ def tune(
         write_text(out, text, force=force)
         say(f"written to {out}")
         return
-    if system is None or out is None:
-        missing = "--system NAME" if system is None else "--out FOLDER"
+    systems = system_names(system)
+    if not systems or out is None:
+        missing = "--out FOLDER" if systems else "--system NAME"
         raise InputError(f"{missing.split(' ')[0]} is missing", hint=f"add {missing}")
+    settings = settings_of_each(systems, settings_given(set or [], epochs=epochs))
+    ranges = settings_of_each(systems, settings_given(vary or [], where="--vary"), where="--vary")
+    several = len(settings) > 1
+    answers: dict[str, dict[str, Any]] = {}
     with say_resumable(f" in {out}"), contextlib.redirect_stdout(sys.stderr), progress_bar() as progress:
-        answer = tuning.tune(
-            benches, system, out, trials=trials, vary=settings_given(vary or [], where="--vary"),
-            settings=settings_given(set or [], epochs=epochs), negatives=negatives, seconds=seconds, seed=seed,
-            force=force, tell=note, progress=progress,
-        )  # fmt: skip
+        for name in settings:
+            if several:
+                note(f"{name}:")
+            answers[name] = tuning.tune(
+                benches, name, system_folder(out, name) if several else out, trials=trials, vary=ranges[name],
+                settings=settings[name], negatives=negatives, seconds=seconds, seed=seed, force=force, tell=note,
+                progress=progress,
+            )  # fmt: skip
     if json:
-        print_json(answer)
+        print_json(list(answers.values()) if several else answers[name])
         return
+    listed = [
+        (name, number, trial)
+        for name, answer in answers.items()
+        for number, trial in enumerate(answer["trials"], start=1)
+        if not several or number == answer["best"]["trial"]
+    ]
     columns = ("worth", "accuracy", "C-MRR", "trial")
+    titles = (*columns, *(["system"] if several else []), "settings")
     rows = []
-    for number, trial in enumerate(answer["trials"], start=1):
+    for name, number, trial in sorted(listed, key=lambda row: -(row[2]["worth"] or 0)):
         means = [_mean(trial["figures"], key) for key in ("accuracy", "c_mrr")]
         texts = [metric_text("accuracy", share) for share in (trial["worth"], *means)]
         words = settings_words(trial["settings"]) + (f"; failed: {trial['error']}" if "error" in trial else "")
-        rows.append((-(trial["worth"] or 0), (*texts, str(number), words)))
-    print_table((*columns, "settings"), [row for _, row in sorted(rows)], numbers=columns)
-    best = [word for name, value in answer["best"]["settings"].items() for word in ("--set", f"{name}={value}")]
-    # Trials never have the settings that are shipped, unless they try these.
-    say(f"best: {shlex.join(['--system', system, '--no-tuned', *best])}")
+        rows.append((*texts, str(number), *([name] if several else []), words))
+    print_table(titles, rows, numbers=columns)
+    for name, answer in answers.items():
+        best = [word for key, value in answer["best"]["settings"].items() for word in ("--set", f"{key}={value}")]
+        # Trials never have the settings that are shipped, unless they try these.
+        say(f"best: {shlex.join(['--system', name, '--no-tuned', *best])}")
 
 
 def _mean(figures: list[dict[str, float]], name: str) -> float | None:

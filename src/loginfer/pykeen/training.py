@@ -81,7 +81,9 @@ def train(system: PyKEENSystem, benchmark: Benchmark, watch: Watch) -> PyKEENSco
             negative_sampler=sampler,
             automatic_memory_optimization=False,
         )
-        learning = Learning(system, benchmark.graph, sampler, Validation.of(benchmark, system.seed), watch)
+        learning = Learning(
+            system, benchmark.graph, sampler, Validation.of(benchmark, system.seed, system.patience), watch
+        )
         resumed = learning.begin(loop)
         if not learning.finished:
             with _explained(system):

@@ -19,3 +19,4 @@ from .running import Folder as Folder
 from .running import open_folder as open_folder
 from .running import reproduce as reproduce
 from .running import run as run
+from .statements import measure as measure

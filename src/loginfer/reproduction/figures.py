@@ -137,6 +137,9 @@ class FigureSource(Protocol):
     def recovered(self, system: str, benchmark: str, figure: str) -> float | None:
         """Return a share of rules: `eps_ent`, `eps_cont`, `eps_ent_random_heads`, `subrules_entailed`."""
 
+    def measured(self, name: str) -> Mapping[str, Any] | None:
+        """Return the figures of a measurement; None where it was not made."""
+
 
 @dataclass(frozen=True)
 class Figures:
@@ -154,6 +157,8 @@ class Figures:
         The balanced accuracy of each shortcut, by benchmark.
     intervals
         Where these lie with 95 % confidence, by benchmark; figures of earlier versions have none.
+    measurements
+        The files of measurements, by name.
     """
 
     results: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
@@ -161,6 +166,7 @@ class Figures:
     failures: Sequence[Mapping[str, Any]] = ()
     shortcuts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     intervals: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
+    measurements: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def values(self, system: str, benchmark: str, metric: str) -> list[float]:
         """Return a metric of each seed, of the filtered ranking if it is one of ranking."""
@@ -179,6 +185,11 @@ class Figures:
         """Return a share of rules."""
         share: float | None = self.rules.get((system, benchmark), {}).get(figure)
         return share
+
+    def measured(self, name: str) -> Mapping[str, Any] | None:
+        """Return the figures of a measurement."""
+        figures: Mapping[str, Any] | None = self.measurements.get(name, {}).get("figures")
+        return figures
 
     def best_shortcut(self, benchmark: str) -> tuple[str, float] | None:
         """Return the learned shortcut on a benchmark and its balanced accuracy.
@@ -209,6 +220,9 @@ class PaperFigures:
             return None if share is None else share / 100
         return paper_recovery(system, benchmark, figure)
 
+    def measured(self, name: str) -> None:
+        """Return nothing: the paper prints no such figures."""
+
 
 def read_figures(folder: Folder) -> Figures:
     """Read all figures of a reproduction's folder."""
@@ -219,7 +233,8 @@ def read_figures(folder: Folder) -> Figures:
     measured = {b: folder.json(folder.shortcuts(b)) for b in request.benchmarks if folder.shortcuts(b).exists()}
     shortcuts = {benchmark: figures["balanced_accuracy"] for benchmark, figures in measured.items()}
     intervals = {benchmark: figures.get("interval", {}) for benchmark, figures in measured.items()}
-    return Figures(by_cell, rules, folder.failures(), shortcuts, intervals)
+    made = {path.stem: folder.json(path) for path in sorted(folder.path.glob("statements/*.json"))}
+    return Figures(by_cell, rules, folder.failures(), shortcuts, intervals, made)
 
 
 def stated_averages() -> dict[str, float]:

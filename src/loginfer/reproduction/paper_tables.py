@@ -18,12 +18,16 @@ from loginfer.files import write_text
 from loginfer.report.paper import paper_sizes
 from loginfer.report.tables import TableEntry, TableValue, best_in_bold, markdown_text, to_csv, to_latex, to_markdown
 from loginfer.reproduction.claims.evidence import Answer, answers, mean_fall
-from loginfer.reproduction.claims.paper import EIGHT, Finding, Judgement, findings, mean_of
+from loginfer.reproduction.claims.paper import EIGHT, Claim, Finding, Judgement, findings, mean_of
+from loginfer.reproduction.claims.statements import STATEMENTS as CLAIMED
 from loginfer.reproduction.figures import Figures, PaperFigures, groups_of, read_figures, write_results, write_shortcuts
 from loginfer.reproduction.planning import (
     EVIDENCE,
     MINERS,
     ONE_SEED,
+    OWN,
+    STANDARD,
+    STATEMENTS,
     TABLES,
     Request,
     benchmarks_of,
@@ -92,7 +96,7 @@ def _results(name: str, figures: Figures, request: Request, benchmarks: Sequence
         for number, system in enumerate(request.systems):
             figures_of_row = (column[number] for column in columns)
             rows.append((TableEntry(short(benchmark)), TableEntry(title(system)), *figures_of_row))
-    of = "LUBM" if name == "lubm" else "FB15k-237 and WN18RR"
+    of = {"lubm": "LUBM", STANDARD: "standard splits with random corruption"}.get(name, "FB15k-237 and WN18RR")
     decided = [_DECIDED] if "simpbl" in request.systems else []
     general = [_AUC, _RANKING, *decided, _BOLD, *_about_seeds(request)]
     headings, text = ("benchmark", "system", *METRICS.values()), f"Results on {of}, in percent (paper)"
@@ -300,7 +304,7 @@ def write_report(folder: Folder) -> dict[str, Any]:
     """Write all that follows from the runs in a folder, and return it as JSON values.
 
     These are the result files, the tables, `findings.json`, `evidence.json` if that table was asked for, and
-    `REPORT.md`.
+    `REPORT.md`; and `statements.json` if that table was asked for.
     """
     write_results(folder)
     write_shortcuts(folder)
@@ -310,16 +314,24 @@ def write_report(folder: Folder) -> dict[str, Any]:
         for ending, render in _FORMATS.items():
             write_text(folder.table(name, ending), render(table), force=True)
     paper_findings = findings(figures)
-    finding_rows = [finding.as_dict() for finding in paper_findings]
-    _write_rows(folder.path / "findings.json", finding_rows)
     surviving = answers(figures, groups_of(request.benchmarks)) if EVIDENCE in request.tables else []
-    if surviving:
-        _write_rows(folder.path / "evidence.json", [answer.as_dict() for answer in surviving])
-    write_text(folder.report, report_text(request, figures, by_name, paper_findings, surviving), force=True)
+    statements = findings(figures, CLAIMED) if STATEMENTS in request.tables else []
+    judged: dict[str, Sequence[Finding | Answer]] = {
+        "findings": paper_findings,
+        "evidence": surviving,
+        "statements": statements,
+    }
+    for name, rows in judged.items():
+        if rows:
+            _write_rows(folder.path / f"{name}.json", [row.as_dict() for row in rows])
+    write_text(folder.report, report_text(request, figures, by_name, paper_findings, surviving, statements), force=True)
     return {
         "results": len(figures.results),
         "tables": list(by_name),
-        "findings": [{key: row[key] for key in ("number", "verdict", "paper_verdict")} for row in finding_rows],
+        "findings": [
+            {"number": finding.claim.number, "verdict": finding.verdict, "paper_verdict": finding.paper.verdict}
+            for finding in (*paper_findings, *statements)
+        ],
         **({"evidence": [_verdicts(answer) for answer in surviving]} if surviving else {}),
         "report": folder.report.name,
     }
@@ -343,6 +355,7 @@ def report_text(
     by_name: Mapping[str, TableValue],
     paper_findings: Sequence[Finding],
     surviving: Sequence[Answer] = (),
+    statements: Sequence[Finding] = (),
 ) -> str:
     """Return the report as Markdown: what was done, the findings, the tables, what failed."""
     parts = [_TEXTS["head"], _what_was_done(request, figures)]
@@ -350,15 +363,26 @@ def report_text(
         parts += ["## What survives near misses\n", _TEXTS["evidence"], _survival(surviving), _falls(request, figures)]
         parts += map(_answer, surviving)
     # The paper's findings are about its tables.
-    if any(table != EVIDENCE for table in request.tables):
+    if any(table not in OWN for table in request.tables):
         parts += ["## Findings of the paper\n", _TEXTS["findings"], _overview(paper_findings)]
         parts += map(_finding, paper_findings)
+    if statements:
+        parts.append(statements_text(figures, statements))
     parts.append("## Tables\n")
     parts += [f"### Table `{name}`: {TABLES[name]}\n\n{to_markdown(table)}" for name, table in by_name.items()]
     return "\n".join(parts)
 
 
 _NEGATIVES = {POSITION.name: POSITION.title} | {name: method_phrases()[name] for name in NEAR_MISSES.names}
+
+
+def statements_text(figures: Figures, statements: Sequence[Finding]) -> str:
+    """Return the section on what the paper says beside its tables, as Markdown."""
+    made = figures.measurements.values()
+    minutes, budgets = sum(document["cpu_seconds"] for document in made) / 60, {m["budget"] for m in made}
+    took = f"{len(made)} measurements took {minutes:,.0f} CPU minutes (budget {', '.join(sorted(budgets))}).\n"
+    parts = ["## What the paper says beside its tables\n", _TEXTS["statements"], *([took] if made else [])]
+    return "\n".join([*parts, _overview(statements), *map(_finding, statements)])
 
 
 def _survival(surviving: Sequence[Answer]) -> str:
@@ -379,15 +403,8 @@ def _falls(request: Request, figures: Figures) -> str:
 
 
 def _answer(answer: Answer) -> str:
-    lines = [
-        f"### Conclusion {answer.question.number}\n",
-        f"{markdown_text(answer.question.text)}\n",
-        f"*Test.* {markdown_text(answer.question.test)}\n",
-    ]
-    for kind, label in _NEGATIVES.items():
-        judgement = answer.judgements[kind]
-        lines += [f"{label.capitalize()}: **{judgement.verdict}**.\n", *_explained(judgement)]
-    return "\n".join(lines)
+    judged = {label.capitalize(): answer.judgements[kind] for kind, label in _NEGATIVES.items()}
+    return "\n".join(_judged(f"Conclusion {answer.question.number}", answer.question, judged))
 
 
 def _verdicts(answer: Answer) -> dict[str, Any]:
@@ -439,26 +456,22 @@ def _overview(paper_findings: Sequence[Finding]) -> str:
     lines = ["| | section | finding | our figures | the paper's own |", "|--:|---|---|---|---|"]
     for finding in paper_findings:
         words = markdown_text(finding.claim.text)
-        verdicts = f"{finding.ours.verdict} | {finding.paper.verdict}"
+        verdicts = f"{finding.ours.verdict} | {finding.paper.verdict if finding.printed else '–'}"
         lines.append(f"| {finding.claim.number} | {finding.claim.section} | {words} | {verdicts} |")
     return "\n".join(lines) + "\n"
 
 
-def _explained(judgement: Judgement) -> list[str]:
-    return [*(f"- {markdown_text(check.explanation)}" for check in judgement.checks), ""]
+def _judged(heading: str, claim: Claim, judgements: Mapping[str, Judgement]) -> list[str]:
+    """Return a claim, its test, and what some figures say about it, as lines with an empty one after each part."""
+    texts = [f"### {heading}", markdown_text(claim.text), f"*Test.* {markdown_text(claim.test)}"]
+    for whose, judgement in judgements.items():
+        texts.append(f"{whose}: **{judgement.verdict}**.")
+        texts.append("\n".join(f"- {markdown_text(check.explanation)}" for check in judgement.checks))
+    return [f"{text}\n" for text in texts]
 
 
 def _finding(finding: Finding) -> str:
-    claim = finding.claim
-    lines = [
-        f"### Finding {claim.number} (section {claim.section})\n",
-        f"{markdown_text(claim.text)}\n",
-        f"*Test.* {markdown_text(claim.test)}\n",
-        f"Our figures: **{finding.ours.verdict}**.\n",
-        *_explained(finding.ours),
-        f"The paper's own figures: **{finding.paper.verdict}**.\n",
-        *_explained(finding.paper),
-    ]
-    if finding.remark:
-        lines.append(f"*Remark.* {markdown_text(finding.remark)}\n")
-    return "\n".join(lines)
+    claim, judged = finding.claim, {"Our figures": finding.ours}
+    judged |= {"The paper's own figures": finding.paper} if finding.printed else {}
+    remark = [f"*Remark.* {markdown_text(finding.remark)}\n"] if finding.remark else []
+    return "\n".join([*_judged(f"Finding {claim.number} (section {claim.section})", claim, judged), *remark])

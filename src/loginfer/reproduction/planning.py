@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from loginfer.benchmark.construction.suite import SuiteBenchmark, all_entries, select
+from loginfer.benchmark.construction.suite import SuiteBenchmark, select
 from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import shipped
 from loginfer.report.paper import SYSTEMS
+from loginfer.reproduction.standard import StandardSplit, known_benchmarks
 
-# A table that the paper does not have: what is left of its results where no shortcut helps.
-EVIDENCE = "evidence"
+# Tables that the paper does not have: what is left of its results where no shortcut helps; the standard splits that it
+# holds its benchmarks against; and what it says beside its tables.
+EVIDENCE, STANDARD, STATEMENTS = OWN = ("evidence", "standard", "statements")
 
 # Our names of the paper's tables, with what they show; then those of our own.
 TABLES = {
@@ -28,6 +31,8 @@ TABLES = {
     "rules": "rules that were mined, against those of the benchmark",
     "sizes": "sizes of the benchmarks",
     EVIDENCE: "systems and shortcuts, from position-aware negatives to twins",
+    STANDARD: "results on standard splits with random corruption",
+    STATEMENTS: "what the paper says beside its tables",
 }
 
 # Whose negatives the paper's main tables use: query-guided ones where the pattern has undesired sub-rules.
@@ -46,7 +51,7 @@ def table_names(names: Iterable[str] = ()) -> tuple[str, ...]:
         With the nearest names.
     """
     requested = _checked("table", names, TABLES, "--tables")
-    return tuple(name for name in TABLES if name in requested or (not requested and name != EVIDENCE))
+    return tuple(name for name in TABLES if name in requested or (not requested and name not in OWN))
 
 
 def _checked(kind: str, names: Iterable[str], known: Collection[str], where: str) -> list[str]:
@@ -60,7 +65,7 @@ def _checked(kind: str, names: Iterable[str], known: Collection[str], where: str
 
 def benchmarks_of(table: str) -> tuple[str, ...]:
     """Return the names of the benchmarks that a table is about, in the suite's order."""
-    return tuple(entry.name for entry in all_entries() if _belongs(entry, table))
+    return tuple(entry.name for entry in known_benchmarks() if _belongs(entry, table))
 
 
 def entries_of(tables: Sequence[str], only: Sequence[SuiteBenchmark]) -> tuple[SuiteBenchmark, ...]:
@@ -74,13 +79,15 @@ def entries_of(tables: Sequence[str], only: Sequence[SuiteBenchmark]) -> tuple[S
     names = {name for table in tables for name in benchmarks_of(table)}
     selected = {entry.name for entry in only} & names
     if not selected:
-        hint = f"they are about {', '.join(e.name for e in all_entries() if e.name in names)}"
+        hint = f"they are about {', '.join(e.name for e in known_benchmarks() if e.name in names)}"
         message = f"the tables {', '.join(tables)} are about none of these benchmarks"
         raise InputError(message, where="--only", hint=hint)
-    return tuple(entry for entry in all_entries() if entry.name in selected)
+    return tuple(entry for entry in known_benchmarks() if entry.name in selected)
 
 
 def _belongs(entry: SuiteBenchmark, table: str) -> bool:
+    if isinstance(entry, StandardSplit) or table in (STANDARD, STATEMENTS):
+        return isinstance(entry, StandardSplit) and table == STANDARD
     kg, _, pattern = entry.group.name.partition("-")
     main = entry.method == MAIN_METHOD[pattern]
     return {
@@ -130,9 +137,7 @@ def given_settings(system: str, graph: str, budget: str) -> Mapping[str, int]:
 def cell_seconds(system: str, graph: str, budget: str) -> float:
     """Return roughly how many CPU seconds a system takes on a benchmark of a graph."""
     costs = data("costs.toml")
-    shares = _shares(system, budget)
-    seconds = costs["seconds"][system][graph] * (max(shares.values()) if shares else 1.0)
-    return float(costs["overhead"] + seconds)
+    return float(costs["overhead"] + costs["seconds"][system][graph] * _share(system, budget))
 
 
 def build_seconds(graph: str, method: str = "pa") -> float:
@@ -144,6 +149,11 @@ def build_seconds(graph: str, method: str = "pa") -> float:
 def analysis_seconds(system: str) -> float:
     """Return roughly how many CPU seconds it takes to compare the rules of a miner with a benchmark's."""
     return float(data("costs.toml")["analysis"][system])
+
+
+def _share(system: str, budget: str) -> float:
+    """Return which share of its time a system gets."""
+    return max(_shares(system, budget).values(), default=1.0)
 
 
 def _shares(system: str, budget: str) -> dict[str, float]:
@@ -233,6 +243,8 @@ class PlannedCell:
         From which score on triples are predicted; None to choose it on valid.
     seconds
         How much CPU time it should take.
+    measured
+        Whether `benchmark` is the name of a measurement, which is about a statement of the paper.
     """
 
     system: str
@@ -243,11 +255,12 @@ class PlannedCell:
     analyse: bool = False
     threshold: float | None = None
     seconds: float = 0.0
+    measured: bool = False
 
     @property
     def label(self) -> str:
         """What messages call it."""
-        return f"{self.system} on {short(self.benchmark)}, seed {self.seed}"
+        return self.benchmark if self.measured else f"{self.system} on {short(self.benchmark)}, seed {self.seed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +326,10 @@ def plan(
         raise InputError(f"there must be at least one seed, not {seeds}", where="--seeds")
     table_list, system_list, budget = table_names(tables), participants(systems), budget_named(budget)
     protocol = _protocol(table_list, protocol)
-    entries = entries_of(table_list, select(only, all_entries()))
-    entries[0].recipe({"protocol": protocol})  # complains about an unknown protocol
+    measured = _measured(only, system_list, budget) if STATEMENTS in table_list else []
+    known_benchmarks()[0].recipe({"protocol": protocol})  # complains about an unknown protocol
+    alone = measured and table_list == (STATEMENTS,)
+    entries = () if alone else entries_of(table_list, select(only, known_benchmarks()))
     cells = []
     for entry in entries:
         entry_tables = [table for table in table_list if entry.name in benchmarks_of(table)]
@@ -329,7 +344,7 @@ def plan(
     sizes = {entry.name: entry.group.paper["train"] for entry in entries}
     cells.sort(key=lambda cell: (cell.seed, sizes[cell.benchmark], cell.benchmark, -cell.seconds, cell.system))
     names = tuple(entry.name for entry in entries)
-    return Plan(Request(table_list, system_list, names, seeds, protocol, budget), entries, tuple(cells))
+    return Plan(Request(table_list, system_list, names, seeds, protocol, budget), entries, (*cells, *measured))
 
 
 def _cell(system: str, entry: SuiteBenchmark, seed: int, budget: str, analyse: bool) -> PlannedCell:
@@ -346,6 +361,63 @@ def _cell(system: str, entry: SuiteBenchmark, seed: int, budget: str, analyse: b
         threshold=DECIDED.get(system),
         seconds=cell_seconds(system, graph, budget) + (analysis_seconds(system) if analyse else 0.0),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A measurement behind a statement of the paper.
+
+    Parameters
+    ----------
+    kind, of
+        What is measured, and of what.
+    seconds
+        How much CPU time it should take with the settings that are shipped.
+    system
+        Who learns; empty if nobody does.
+    """
+
+    kind: str
+    of: str
+    seconds: float
+    system: str = ""
+
+    @property
+    def name(self) -> str:
+        """What its file is called."""
+        return "-".join(filter(None, (self.kind, self.system, self.of)))
+
+
+def measurements() -> dict[str, Measurement]:
+    """Return all measurements by name."""
+    rows = data("statements.toml")["measurement"]
+    all_ = [Measurement(row["kind"], of, row["seconds"], row.get("system", "")) for row in rows for of in row["of"]]
+    return {measurement.name: measurement for measurement in all_}
+
+
+def measurement_named(name: str) -> Measurement:
+    """Return a measurement.
+
+    Raises
+    ------
+    UnknownNameError
+        With the nearest names.
+    """
+    if name not in measurements():
+        raise UnknownNameError("measurement", name, measurements(), where="--measure")
+    return measurements()[name]
+
+
+def _measured(only: Sequence[str], systems: Sequence[str], budget: str) -> list[PlannedCell]:
+    """Return the measurements that these systems and patterns of names choose, quick ones first."""
+    patterns = [pattern.casefold().removeprefix("loginfer-") for pattern in only]
+    cells = []
+    for name, about in measurements().items():
+        matches = not only or any(fnmatchcase(about.of.casefold(), pattern) for pattern in patterns)
+        if matches and about.system in ("", *systems):
+            seconds = about.seconds * _share(about.system, budget)
+            cells.append(PlannedCell(about.system or STATEMENTS, name, 0, seconds=seconds, measured=True))
+    return sorted(cells, key=lambda cell: cell.seconds)
 
 
 def _protocol(tables: Sequence[str], protocol: str | None) -> str:

@@ -10,8 +10,10 @@ and was made for the same request. The folder holds:
     results/<system>/<benchmark>.json          the figures of all seeds
     rules/<system>/<benchmark>.json            mined rules against those of the benchmark
     shortcuts/<benchmark>.json                 what shortcuts reach on a benchmark of the table `evidence`
+    statements/<name>.json                     measurements behind what the paper says beside its tables
     tables/<table>.{md,tex,csv}                the paper's tables, with its figures and ours
     findings.json                              the paper's findings, with all comparisons
+    statements.json                            what it says beside its tables, with all comparisons
     evidence.json                              which of its conclusions survive near misses, with all comparisons
     REPORT.md                                  all tables, and the paper's findings one by one
 """
@@ -36,7 +38,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 from loginfer._version import __version__
-from loginfer.benchmark.construction.suite import SuiteResult, all_entries, build_suite, write_summary
+from loginfer.benchmark.construction.suite import SuiteResult, all_entries, write_summary
 from loginfer.documents import Size, read_document
 from loginfer.errors import InputError, LogInferError, OutputError
 from loginfer.files import recover_folder, write_text
@@ -44,6 +46,7 @@ from loginfer.frames import WrittenFolder
 from loginfer.processes import PARENT
 from loginfer.progress import ProgressChoice, report_progress, shown
 from loginfer.reproduction.planning import PARTICIPANTS, TABLES, Pace, Plan, PlannedCell, Request, plan
+from loginfer.reproduction.standard import build_benchmarks, known_benchmarks
 
 if TYPE_CHECKING:
     from loginfer.benchmark.benchmark import Benchmark
@@ -192,7 +195,7 @@ class Folder:
     def failures(self) -> list[dict[str, Any]]:
         """Return all recorded failures, in the order of the tables."""
         failures = [self.json(path, _Failure) for path in sorted(self.path.glob("failed/*/*.json"))]
-        names = [*PARTICIPANTS, *(entry.name for entry in all_entries())]
+        names = [*PARTICIPANTS, *(entry.name for entry in known_benchmarks())]
         order = {name: number for number, name in enumerate(names)}
         return sorted(
             failures, key=lambda f: (*(order.get(f[key], 0) for key in ("benchmark", "system")), str(f["seed"]))
@@ -209,6 +212,10 @@ class Folder:
     def shortcuts(self, benchmark: str) -> Path:
         """Return the file that says what shortcuts reach on a benchmark."""
         return self.path / "shortcuts" / f"{benchmark}.json"
+
+    def measurement(self, name: str) -> Path:
+        """Return the file of a measurement."""
+        return self.path / "statements" / f"{name}.json"
 
     def table(self, name: str, ending: str) -> Path:
         """Return where a table is."""
@@ -317,7 +324,7 @@ def _joined(earlier: Request, later: Request) -> Request:
     return Request(
         union(TABLES, earlier.tables, later.tables),
         union(PARTICIPANTS, earlier.systems, later.systems),
-        union((entry.name for entry in all_entries()), earlier.benchmarks, later.benchmarks),
+        union((entry.name for entry in known_benchmarks()), earlier.benchmarks, later.benchmarks),
         max(earlier.seeds, later.seeds),
         later.protocol,
         later.budget,
@@ -421,7 +428,7 @@ def run(
     *,
     command: Command,
     stop: Callable[[], None] = lambda: None,
-    build: Callable[..., list[SuiteResult]] = build_suite,
+    build: Callable[..., list[SuiteResult]] = build_benchmarks,
     jobs: int = 1,
     force: bool = False,
     tell: Callable[[CellsDone], None] = lambda step: None,
@@ -441,7 +448,7 @@ def run(
     stop
         Ends all commands that are running; called when something goes wrong here, or on Ctrl-C.
     build
-        Builds benchmarks, as `build_suite` does.
+        Builds benchmarks, as `build_benchmarks` does.
     jobs
         Commands at a time.
     force
@@ -470,13 +477,20 @@ def run(
     settings = {"protocol": plan.request.protocol}
     suite = build(folder.suite, plan.entries, settings=settings, jobs=jobs, force=force, report=built)
     if not folder.suite.is_symlink():  # a linked suite is not ours to write into
-        write_summary(folder.suite, suite)
+        of_suite = {entry.name for entry in all_entries()}
+        write_summary(folder.suite, [benchmark for benchmark in suite if benchmark.name in of_suite])
     unbuilt = {benchmark.name: benchmark.error for benchmark in suite if benchmark.state == "failed"}
     outcomes: dict[PlannedCell, CellOutcome] = {}
-    waiting = []
-    problems = dict(existing((cell for cell in plan.cells if cell.benchmark not in unbuilt), folder))
+    waiting: list[tuple[PlannedCell, str | None]] = []
+    cells = (cell for cell in plan.cells if cell.benchmark not in unbuilt and not cell.measured)
+    problems = dict(existing(cells, folder))
     for cell in plan.cells:
-        if cell.benchmark in unbuilt:
+        if cell.measured:
+            if folder.measurement(cell.benchmark).exists() and not force:
+                outcomes[cell] = _finished(CellOutcome(cell, "kept"), folder)
+            else:
+                waiting.append((cell, None))
+        elif cell.benchmark in unbuilt:
             reason = f"its benchmark could not be built: {unbuilt[cell.benchmark]}"
             outcomes[cell] = _failed(cell, folder, CommandError(reason))
         elif problems.get(cell) and not force:
@@ -607,7 +621,9 @@ def _outcome(cell: PlannedCell, problem: str | None, folder: Folder, command: Co
     """Run a cell unless it has a run without problems, then compare its rules if that is asked for."""
     started = time.monotonic()
     try:
-        if problem is None or problem:
+        if cell.measured:
+            command(["reproduce", "--measure", cell.benchmark, "--out", str(folder.path), "--json"])
+        elif problem is None or problem:
             command(evaluate_words(cell, folder, force=bool(problem)))
             if cell.seed == 0:  # rules that an earlier run has found
                 folder.rules(cell.system, cell.benchmark).unlink(missing_ok=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from loginfer.benchmark import shortcuts
 from loginfer.benchmark.benchmark import Benchmark
+from loginfer.benchmark.learned_shortcut import training_triples
 from loginfer.engine import open_engine
 from loginfer.errors import InputError
 from loginfer.kg import Triples
@@ -47,13 +48,16 @@ class RelationNameShortcut(_Shortcut):
     """The share of positives among the validation triples with that relation."""
 
     def fit(self, benchmark: Benchmark) -> shortcuts.ShortcutScorer:
-        """Count labels in valid."""
+        """Count labels in valid; where there is none, among the conclusions of train and N_train."""
         if not benchmark.negatives:
             raise InputError(
                 f"relation-name counts negatives, and {benchmark.name} has none", hint="choose another system"
             )
-        negatives = next(iter(benchmark.negatives.values())).splits.valid
-        return RelationNameScorer(benchmark.positives.valid, negatives, len(benchmark.graph.relations))
+        method, negatives = next(iter(benchmark.negatives.items()))
+        labelled = benchmark.positives.valid, negatives.splits.valid
+        if not len(labelled[0]):
+            labelled = training_triples(benchmark, method)
+        return RelationNameScorer(*labelled, len(benchmark.graph.relations))
 
 
 class RelationNameScorer:
@@ -62,7 +66,7 @@ class RelationNameScorer:
     Parameters
     ----------
     positives, negatives
-        Labelled triples, those of valid.
+        Labelled triples.
     relations
         How many relations there are.
     """

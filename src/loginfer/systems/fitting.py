@@ -79,10 +79,19 @@ class Validation:
     known: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, benchmark: Benchmark, seed: int) -> Validation | None:
-        """Return a benchmark's triples; None if it has none to choose by."""
+    def of(cls, benchmark: Benchmark, seed: int, patience: int = 0) -> Validation | None:
+        """Return a benchmark's triples; None if it has none to choose by: then the last epoch is kept.
+
+        Raises
+        ------
+        InputError
+            Where there are none, and `patience` asks when to stop.
+        """
         positives, nothing = benchmark.positives.valid, np.empty(0, dtype=np.int32)
         if not len(positives):
+            if patience:
+                problem = f"`patience` is about figures on valid, and `{benchmark.name}` has no valid"
+                raise InputError(problem, hint="leave it out: the last epoch is kept")
             return None
         negatives = np.vstack([positives[:0], *(one.splits.valid for one in benchmark.negatives.values())])
         if len(negatives):

@@ -252,7 +252,7 @@ def graph_entry(benchmark: Benchmark) -> dict[str, Any]:
     """Return by what a benchmark's graph is recognised: its name, its size, and a sample of its triples."""
     if (known := known_graph(benchmark)) is not None:
         return {"name": known, **shipped("systems/tuned.toml")["graphs"][known]}
-    graph = benchmark.kg or benchmark.graph
+    graph = benchmark.kg or benchmark.everything  # of a standard split what was split
     sample = graph.triples[np.sort(hash_order(graph.packed, 0, _SAMPLE))]
     name = benchmark.name if benchmark.recipe is None else Path(benchmark.recipe.kg).stem
     return {"name": name, "triples": len(graph), "sample": ["\t".join(triple) for triple in graph.names(sample)]}

@@ -15,7 +15,7 @@ from tests.support.faults import TRIANGLE, lines, put, random_graph, stamp
 
 from loginfer.benchmark.auditing.audit import audit
 from loginfer.benchmark.auditing.audited import AuditedBenchmark
-from loginfer.benchmark.auditing.negatives import coverage
+from loginfer.benchmark.auditing.negatives import coverage, sub_rule_groups, witnessed_subrules
 from loginfer.benchmark.auditing.rules import predicates, represents
 from loginfer.benchmark.construction.pipeline import build
 from loginfer.benchmark.folder.writing import graph_sum, write_benchmark
@@ -85,10 +85,27 @@ def test_a_folder_without_valid_is_audited(released):
     for name in ("valid.txt", "valid_neg_pa.txt"):
         (released / name).unlink()
     found = audit(released)
-    assert [f.message for f in found.found("missing-files")] == [
-        "there is no file with P_valid", "there is no file with N_valid",
-    ]  # fmt: skip
+    (finding,) = found.found("missing-files")
+    assert finding.severity == "note"
+    assert "there is no valid" in finding.message
     assert set(found.shortcuts["pa"]) == {"simpbl"}
+
+
+@pytest.mark.parametrize(("name", "told"), [("valid.txt", "P_valid"), ("valid_neg_pa.txt", "N_valid")])
+def test_half_a_valid_is_an_error(released, name, told):
+    (released / name).unlink()
+    found = audit(released)
+    assert [(f.severity, f.message) for f in found.found("missing-files")] == [
+        ("error", f"there is no file with {told}")
+    ]
+
+
+def test_a_valid_that_nobody_asked_for_is_not_missed(tmp_path):
+    recipe = Recipe(kg="random", patterns=("symmetry",), k1=2, k2=40, ratio="4:0:1", negatives=("pa",), seed=3)
+    write_benchmark(build(recipe, random_graph(seed=8)), tmp_path / "out")
+    found = audit(tmp_path / "out")
+    assert [str(f) for f in found.findings if f.severity != "note"] == []
+    assert found.shortcuts["pa"]["learned"]["valid_accuracy"] is None
 
 
 def test_a_folder_without_negatives_is_audited(released):
@@ -150,7 +167,8 @@ def test_given_rules_with_types_pass(tmp_path):
         "(x,likes,y), (y,knows,x), x != y -> (x,befriends,y)",
         "(x,hates,y) -> (x,knows,y)",
     )
-    recipe = Recipe("typed", rules=rules, negatives=("rb", "pa", "qg", "rc"), min_new=3)
+    methods, parts = ("rb", "pa", "qg", "rc"), ("subject", "relation", "object")
+    recipe = Recipe("typed", rules=rules, negatives=methods, corrupt=parts, min_new=3)
     write_benchmark(build(recipe, KnowledgeGraph.from_names(sorted(rows))), tmp_path / "out")
     found = audit(tmp_path / "out")
     assert [str(f) for f in found.findings if f.severity == "error"] == []
@@ -262,7 +280,7 @@ def test_coverage_is_that_of_the_definition():
     benchmark = build(recipe, graph)
     audited = AuditedBenchmark(benchmark)
     masks = kept_masks(audited.rules)
-    groups = [groups_of(i, rule, masks[i]) for i, rule in enumerate(audited.rules)]
+    groups = sub_rule_groups(audited)
     concluding = {
         (i, mask): set(brute_force.conclusions(sub_rule(rule, mask), benchmark.kg))
         for i, rule in enumerate(audited.rules)
@@ -277,6 +295,8 @@ def test_coverage_is_that_of_the_definition():
         for origins in (None, made.origins[split]):
             found = coverage(audited, groups, made.splits[split], origins)
             assert set(found.missing) == expected
+        possible = {pair for pair in concluding if reachable(audited, pair)}
+        assert witnessed_subrules(benchmark, method, split) == (len(possible - expected), len(possible))
     assert 0 < missing < 4 * len(concluding)
 
 

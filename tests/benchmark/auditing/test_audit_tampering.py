@@ -294,6 +294,23 @@ def test_two_corruptions_of_a_positive_and_none_of_another_are_found(folder):
     assert "1 triples of N_test of `rc` do not differ from a positive of their own" in errors(found, "true-origins")
 
 
+def test_a_random_part_is_that_which_is_recorded_and_that_which_the_recipe_names(tmp_path):
+    settings = {"rules": GIVEN, "k2": 60, "negatives": ("rc",), "corrupt": ("relation", "subject")}
+    made = build(Recipe(kg="random", **settings), random_graph())
+    found = forged(made, tmp_path, corrupt=("subject",))
+    assert "have a random relation, which the recipe does not ask for" in errors(found, "true-origins")
+    write_benchmark(made, tmp_path / "made")
+    assert wrong_checks(audit(tmp_path / "made", closure=False)) == set()
+    table = rows_of(tmp_path / "made", "negatives.parquet")
+    for row in [row for row in table if row["split"] == "test"][:9]:
+        row["source"] = "subject" if row["source"] == "relation" else "relation"
+    put_rows(tmp_path / "made", "negatives.parquet", table)
+    stamp(tmp_path / "made")
+    found = audit(tmp_path / "made", closure=False)
+    assert "do not differ from a positive of their own in the relation alone" in errors(found, "true-origins")
+    assert "do not differ from a positive of their own in the subject alone" in errors(found, "true-origins")
+
+
 def test_twins_that_do_not_look_alike_are_found(twins, tmp_path):
     found = forged(twins, tmp_path, match=("all",))
     assert "do not look like the conclusion" in errors(found, "twins")

@@ -15,12 +15,12 @@ from tests.support import definitions
 from tests.support.definitions import as_set, context_of
 from tests.support.random_rules import cases
 
-from loginfer.benchmark.benchmark import POSITIONS, SPLITS
-from loginfer.benchmark.negatives import SOURCES, sample_negatives
-from loginfer.benchmark.negatives import corruption as random_object
+from loginfer.benchmark.benchmark import POSITIONS, SPLITS, Splits
+from loginfer.benchmark.negatives import SOURCES, corruption, sample_negatives
 from loginfer.benchmark.negatives import spaces as sampler
 from loginfer.benchmark.negatives.context import TakenNegatives, Truth
 from loginfer.benchmark.negatives.corruption import corruptions, draw_corruptions, relevance_space, support_constants
+from loginfer.benchmark.recipe import PARTS
 from loginfer.errors import UnknownNameError
 from loginfer.kg import KnowledgeGraph, load_graph
 from loginfer.logic import parse_rule
@@ -51,7 +51,7 @@ def candidates_of(method, context, split):
     if method == "pa":
         return set(definitions.position_candidates(context, split))
     positives = as_set(context.positives[split])
-    return set().union(*(definitions.object_candidates(context, p) for p in positives))
+    return set().union(*(definitions.random_candidates(context, p) for p in positives))
 
 
 @given(case=cases(most_rules=3), protocol=protocols, method=st.sampled_from(METHODS), k2=st.integers(1, 20))
@@ -96,7 +96,7 @@ def test_each_positive_has_a_corrupted_object_if_there_is_one(case, protocol):
         positives = context.positives[split]
         for s, r, o in as_set(positives):
             if (s, r) not in left:
-                left[s, r] = len(definitions.object_candidates(context, (s, r, o)))
+                left[s, r] = len(definitions.random_candidates(context, (s, r, o)))
         wanted = Counter((s, r) for s, r, _ in as_set(positives))
         drawn = Counter((s, r) for s, r, _ in as_set(found[split]))
         for group, count in wanted.items():
@@ -230,12 +230,12 @@ def test_position_aware_draws_are_uniform(example, large):
 
 @pytest.mark.parametrize("tries", [(1, 1, 2, 4, 8, 16), (3,), (2, 1), ()])
 def test_corrupted_objects_are_uniform_for_each_positive(example, tries, monkeypatch):
-    monkeypatch.setattr(random_object, "_TRIES", tries)
+    monkeypatch.setattr(corruption, "_TRIES", tries)
     context, counts, _ = frequencies(example, "rc", "train", RUNS)
     tested = 0
     groups = Counter((s, r) for s, r, _ in as_set(context.positives["train"]))
     for (s, r), sharing in groups.items():
-        candidates = definitions.object_candidates(context, (s, r, 0))
+        candidates = definitions.random_candidates(context, (s, r, 0))
         own = {t: counts[t] for t in candidates}
         if sharing < len(candidates):
             assert_uniform(Counter(own), candidates, sharing, RUNS)
@@ -254,7 +254,70 @@ def test_one_positive_gets_each_object_equally_often():
         found = sample_negatives(reseeded(context, seed), "rc").splits.train
         (drawn,) = (t for t in as_set(found) if t[0] == 0)
         counts[drawn] += 1
-    assert chisquare([counts[t] for t in definitions.object_candidates(context, (0, 0, 0))]).pvalue > 1e-4
+    assert chisquare([counts[t] for t in definitions.random_candidates(context, (0, 0, 0))]).pvalue > 1e-4
+
+
+def corrupting(context, parts, positives=None):
+    """The same context with other parts to corrupt, or with these positives alone, all of them in train."""
+    context = replace(context, recipe=context.recipe.changed(negatives=("rc",), corrupt=tuple(parts)))
+    if positives is not None:
+        rows = np.array(positives, dtype=np.int32)
+        context = replace(context, positives=Splits(rows, rows[:0], rows[:0]))
+    return prepared(context)
+
+
+@pytest.mark.parametrize(
+    ("parts", "tries"),
+    [
+        (("subject",), (1,)),
+        (("relation",), ()),
+        (("relation", "subject"), (1, 1, 2, 4, 8, 16)),
+        (("object", "subject", "relation"), (1, 1, 2, 4, 8, 16)),
+        (("object", "subject", "relation"), ()),
+    ],
+)
+@pytest.mark.parametrize("triple", [("a", "R", "b"), ("b", "type", "T")])
+def test_what_a_positive_alone_becomes_is_as_likely_as_the_definition_says(example, parts, triple, tries, monkeypatch):
+    monkeypatch.setattr(corruption, "_TRIES", tries)
+    graph = graph_of("a R b; c R d; a S c; b P d; d Q a; a type T; b type T; c type U; e type V")
+    ids = graph.entity_id(triple[0]), graph.relation_id(triple[1]), graph.entity_id(triple[2])
+    context = corrupting(context_of(graph, example[1], protocol="paper"), parts, [ids])
+    expected = definitions.random_probabilities(context, ids, parts)
+    assert bool(expected) == (triple[1] != "type" or parts != ("relation",))
+    counts: Counter = Counter()
+    for seed in range(RUNS):
+        found = sample_negatives(reseeded(context, seed), "rc")
+        source = [SOURCES[i] for i in found.origins["train"].source]
+        counts.update(zip(map(tuple, found.splits.train.tolist()), source, strict=True))
+    assert set(counts) <= set(expected)
+    if expected:
+        pairs = [(counts[made], RUNS * share) for made, share in expected.items()]
+        assert chisquare(*zip(*pairs, strict=True)).pvalue > 1e-4
+
+
+@given(case=cases(most_rules=3), protocol=protocols, parts=st.sets(st.sampled_from(PARTS), min_size=1))
+@settings(max_examples=60)
+def test_a_random_part_is_that_of_a_positive_and_nobody_goes_without_who_need_not(case, protocol, parts):
+    context = corrupting(context_of(*case, protocol=protocol[0], materialised=protocol[1]), sorted(parts))
+    found = sample_negatives(context, "rc")
+    drawn = {split: as_set(found.splits[split]) for split in SPLITS}
+    taken = set().union(*drawn.values())
+    assert len(taken) == sum(map(len, drawn.values()))
+    for split in SPLITS:
+        positives = as_set(context.positives[split])
+        candidates = {part: [definitions.random_candidates(context, p, part) for p in positives] for part in parts}
+        for triple, source in zip(found.splits[split].tolist(), found.origins[split].source, strict=True):
+            assert any(tuple(triple) in made for made in candidates[SOURCES[source]])
+        stuck = sum(set().union(*made) <= taken for made in zip(*candidates.values(), strict=True))
+        assert len(positives) - len(drawn[split]) <= stuck
+
+
+def test_the_order_in_which_parts_are_named_makes_no_difference(example):
+    first, second = (
+        sample_negatives(corrupting(context_of(*example, k2=4), parts), "rc").splits
+        for parts in (("subject", "object"), ("object", "subject"))
+    )
+    assert all(np.array_equal(first[split], second[split]) for split in SPLITS)
 
 
 # -- the rest ---------------------------------------------------------------------------------------

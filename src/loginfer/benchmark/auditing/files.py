@@ -40,16 +40,21 @@ def _problems(folder: BenchmarkFolder, *kinds: str) -> Iterator[Finding]:
 
 def missing_files(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Every file that the manifest lists is there, and every one that it should list."""
-    folder, manifest = audited.folder, audited.benchmark.manifest
+    folder, manifest, recipe = audited.folder, audited.benchmark.manifest, audited.benchmark.recipe
     yield from _problems(folder, "missing")
     missing = {problem.file for problem in folder.problems if problem.kind == "missing"}
     if manifest:
         unlisted = [Example(f"`{name}`") for name in _always_written(audited) if name not in manifest["files"]]
         yield from errors(unlisted, "the manifest does not list {} files that such a benchmark has")
-    for method in dict.fromkeys((None, *audited.benchmark.negatives, *manifest.get("negatives", ()))):
+    sets = (None, *audited.benchmark.negatives, *manifest.get("negatives", ()))
+    # The paper has P_valid "possibly".
+    without_valid = not manifest and not any(folder.file("valid", method) for method in sets)
+    if without_valid:
+        yield note(1, "there is no valid; what is chosen on it elsewhere, such as thresholds, has to be given")
+    for method in dict.fromkeys(sets):
         for split in SPLITS:
             name = audited.file(split, method)
-            if folder.file(split, method) is not None or name in missing:
+            if folder.file(split, method) is not None or name in missing or (without_valid and split == "valid"):
                 continue
             # Data sets of others leave it to a system to make negatives for training.
             say = warning if split == "train" and method == GIVEN and not manifest else error
@@ -57,6 +62,8 @@ def missing_files(audited: AuditedBenchmark) -> Iterator[Finding]:
     for split in SPLITS:
         lines = folder.file(split)
         if lines is not None and not len(lines.triples):
+            if split == "valid" and recipe is not None and not recipe.shares[1]:
+                continue
             # The builder says so when there are too few conclusions for every split.
             admitted = split != "train" and manifest.get("positives", {}).get(split) == 0
             yield (warning if admitted else error)(1, f"`{lines.name}` holds no triples")

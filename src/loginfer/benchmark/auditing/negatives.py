@@ -7,16 +7,17 @@ a witness, nothing in training contradicts it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.auditing.audited import AuditedBenchmark, set_name
 from loginfer.benchmark.auditing.findings import CannotCheckError, Example, Finding, error, note, warning
-from loginfer.benchmark.benchmark import POSITIONS, Origins, Split
+from loginfer.benchmark.benchmark import POSITIONS, Benchmark, Origins, Split
 from loginfer.benchmark.folder.manifest import NEGATIVES
 from loginfer.benchmark.folder.tables import is_type_part
 from loginfer.benchmark.learned_shortcut import SPLIT_LEAST
@@ -25,6 +26,7 @@ from loginfer.benchmark.negatives.methods import SOURCES, method_or_unknown
 from loginfer.benchmark.negatives.query_candidates import SubRuleGroup, groups_of, members
 from loginfer.benchmark.negatives.twins import EXACT, MANY
 from loginfer.benchmark.program import has_negations, kept_masks, sub_rule
+from loginfer.benchmark.recipe import PARTS
 from loginfer.benchmark.shortcut_features import FeatureBattery, features_named
 from loginfer.engine import Engine
 from loginfer.engine.binding import relation_named, relation_of
@@ -284,8 +286,8 @@ class _Conditions:
         self._by_source: dict[str, Callable[[str, Triples, Origins], tuple[Mask, str]]] = {
             "relevance": self._relevance,
             "position": self._position,
-            "object": self._object,
             "near-miss": self._near_miss,
+            **{part: partial(self._random, part) for part in PARTS},
         }
 
     def violations(self, source: str, method: str, split: str, rows: Ints) -> Iterator[Finding]:
@@ -323,17 +325,23 @@ class _Conditions:
     def _near_miss(self, _: str, triples: Triples, origins: Origins) -> tuple[Mask, str]:
         return ~near_misses_hold(self._audited, triples, origins), "are not concluded by the near miss that is told"
 
-    def _object(self, split: str, triples: Triples, _: Origins) -> tuple[Mask, str]:
-        positive_keys, negative_keys = (
-            rows[:, 0].astype(np.int64) * len(self._audited.graph.relations) + rows[:, 1]
-            for rows in (self._audited.benchmark.positives[split], triples)
-        )
-        # A positive has one negative of its own, so there are no more of a subject and relation than positives.
+    def _random(self, part: str, split: str, triples: Triples, _: Origins) -> tuple[Mask, str]:
+        graph, recipe = self._audited.graph, self._audited.benchmark.recipe
+        if recipe is not None and part not in recipe.corrupt:
+            return np.ones(len(triples), dtype=bool), f"have a random {part}, which the recipe does not ask for"
+        positives, wrong = self._audited.benchmark.positives[split], np.zeros(len(triples), dtype=bool)
+        if part == "relation":  # `type` is neither replaced nor put in the place of another
+            positives, wrong = positives[positives[:, 1] != graph.type_relation], triples[:, 1] == graph.type_relation
+        others = np.arange(3) != PARTS.index(part)
+        positive_keys, negative_keys = (graph.keys.pack(rows * others) for rows in (positives, triples))
+        # A positive has one negative of its own, so no more are like it in the other two parts than positives.
         known, counts = np.unique(positive_keys, return_counts=True)
         present, place = places_of(known, negative_keys)
-        turn = np.arange(len(triples)) - np.searchsorted(negative_keys, negative_keys)  # triples are sorted
+        order = np.argsort(negative_keys, kind="stable")
+        turn = np.empty(len(triples), dtype=np.int64)
+        turn[order] = np.arange(len(triples)) - np.searchsorted(negative_keys, negative_keys, sorter=order)[order]
         too_many = turn >= np.where(present, np.append(counts, 0)[place], 0)
-        return too_many, "do not differ from a positive of their own in the object alone"
+        return wrong | too_many, f"do not differ from a positive of their own in the {part} alone"
 
     def _sub_rule(self, method: str) -> dict[str, Mask]:
         """Return for each split which negatives their sub-rule does not conclude; all splits are checked at once."""
@@ -488,11 +496,9 @@ class Coverage:
 
 def undesired_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Every undesired rule has a witness in N_train and N_test of each method."""
-    rules = audited.rules
-    masks = kept_masks(rules)
-    if not any(masks):
+    groups = sub_rule_groups(audited)
+    if not any(groups):
         return
-    groups = [groups_of(i, rule, masks[i]) for i, rule in enumerate(rules)]
     for method, negative_set in audited.negatives.items():
         for split in ("train", "test"):
             audited.say(f"looking for witnesses of undesired rules in {split} of {method}")
@@ -506,6 +512,28 @@ def undesired_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
             yield note(len(split_coverage.missing), message, _examples(audited, split_coverage.missing))
             if split == "train" and method_or_unknown(method).covers_sub_rules and audited.protocol == "sound":
                 yield from _avoidable_gaps(audited, method, split_coverage)
+
+
+def witnessed_subrules(benchmark: Benchmark, method: str, split: Split) -> tuple[int, int]:
+    """Return how many undesired rules have a witness among the negatives of a split, and how many there are.
+
+    An undesired rule counts once for each rule of R that it came from, and only if its atoms have a witness in K.
+    """
+    audited = AuditedBenchmark(benchmark)
+    with contextlib.closing(audited):
+        negative_set = audited.benchmark.negatives[method]
+        triples, origins = negative_set.splits[split], negative_set.origins.get(split)
+        found = coverage(audited, sub_rule_groups(audited), triples, origins)
+    return found.pairs - len(found.missing), found.pairs
+
+
+def sub_rule_groups(audited: AuditedBenchmark) -> list[list[SubRuleGroup]]:
+    """Return the undesired rules, by the rule they came from."""
+    rules = audited.rules
+    return [
+        groups_of(number, rule, masks)
+        for number, (rule, masks) in enumerate(zip(rules, kept_masks(rules), strict=True))
+    ]
 
 
 def coverage(

@@ -31,15 +31,16 @@ from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from math import prod
 from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 
 from loginfer.benchmark.benchmark import BenchmarkRule, PassedOver
 from loginfer.benchmark.program import Interplay, kept_masks, least_excluded, looked_at, negation_notes, sub_rule
-from loginfer.benchmark.recipe import Recipe, parse_interval
+from loginfer.benchmark.recipe import Head, Recipe, parse_interval
 from loginfer.engine import BodyTable, Engine, Projection
 from loginfer.engine.binding import bind
-from loginfer.engine.bodies import body_texts, finish_table, predicate_names
+from loginfer.engine.bodies import RankedBodies, body_texts, finish_table, predicate_names
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import Ids, Ints, Mask, distinct_keys, member
@@ -139,6 +140,32 @@ class Heads:
         counts = np.bincount(inside[:, 1], minlength=len(graph.relations))
         best = max(allowed, key=lambda name: int(counts[graph.relation_id(name)]))
         return best if counts[graph.relation_id(best)] else None
+
+
+# With `open` heads are left to whoever reads the rules: the pattern's template, such as `_T`, stands in their place.
+OPEN = "open"
+HEADS = (*get_args(Head), OPEN)
+
+
+def with_heads(engine: Engine, ranked: RankedBodies, head: str = "drawn", seed: int = 0) -> list[str]:
+    """Return the texts of rules with these bodies; one is empty where every predicate occurs in the body.
+
+    Parameters
+    ----------
+    engine
+        An engine over K.
+    ranked
+        The bodies.
+    head
+        One of `HEADS`; but for `open` they are the heads that `build` gives these bodies with this seed.
+    seed
+        The seed.
+    """
+    if head == OPEN and not ranked.pattern.head_in_body:
+        return [f"{text} -> {ranked.pattern.head}" for _, text, _ in ranked.bodies]
+    chosen: Any = "drawn" if head == OPEN else head
+    heads = Heads(Recipe("graph", (str(ranked.pattern),), head=chosen, seed=seed), engine, ranked.pattern)
+    return [str(heads.rule(names) or "") for _, _, names in ranked.bodies]
 
 
 def _holds(pairs: Projection, triples: Triples, entities: int) -> Mask:
@@ -719,12 +746,19 @@ def _too_few(
         also = f"; {skipped:,} more {'was' if skipped == 1 else 'were'} passed over, such as"
         also += f" `{passed_here[-1].rule}`: {passed_here[-1].reason or 'it concludes too little that is new'}"
     rules = f"{recipe.k1:,} rule{'' if recipe.k1 == 1 else 's'}"
+    few = [p.new for p in passed_here if p.new < recipe.min_new]
+    lower = f"lower min_new: {_most_new(few)}" if few else "lower min_new"
     return InputError(
         f"only {count:,} of {rules} of `{pattern.name}`{conditions}{also}",
-        hint=("be content with them (--allow-fewer)" if count else "lower --min-new")
-        + (", or lower --min-new" if skipped and count else "")
+        hint=("be content with them (--allow-fewer)" if count else lower)
+        + (f", or {lower}" if skipped and count else "")
         + (", or widen the interval" if recipe.interval else ""),
     )
+
+
+def _most_new(new: Sequence[int]) -> str:
+    """Say how many new conclusions rules with too few of them have."""
+    return f"it concludes {new[0]:,}" if len(new) == 1 else f"the most that one of them concludes is {max(new):,}"
 
 
 def refuse_silence(rules: Sequence[BenchmarkRule], recipe: Recipe, graph: KnowledgeGraph) -> None:
@@ -736,7 +770,9 @@ def refuse_silence(rules: Sequence[BenchmarkRule], recipe: Recipe, graph: Knowle
     body_relations = (str(a.relation) for rule in rules for a in rule.rule.atoms if not a.is_type)
     unknown = [f"`{name}`" for name in dict.fromkeys(body_relations) if name not in graph_relations]
     hint = "check the rules with `loginfer rules apply`"
-    if unknown:
+    if any(rule.new for rule in rules):
+        hint = f"lower min_new: {_most_new([rule.new for rule in rules])}"
+    elif unknown:
         hint = f"the graph has no triples with {', '.join(unknown[:5])}{', …' if len(unknown) > 5 else ''}"
     subject = "the rule does not conclude" if len(rules) == 1 else f"none of the {len(rules):,} rules concludes"
     raise InputError(f"{subject} {least} from `{recipe.kg}`", hint=hint)

@@ -95,7 +95,8 @@ def _how_made(benchmark: Benchmark, kg: Mapping[str, Any] | None) -> list[str]:
         lines.append(f"- depth: conclusions follow in up to {recipe.depth} steps; each depth has its share")
     matched = f"; nm are twins of the conclusions, alike in {' and '.join(recipe.match)}" if recipe.match else ""
     methods = ", ".join(f"{m} ({method_or_unknown(m).title})" for m in recipe.negatives)
-    lines.append(f"- negatives: {methods}{matched}")
+    parts = "" if recipe.corrupt == ("object",) else f"; rc replaces one of {', '.join(recipe.corrupt)}"
+    lines.append(f"- negatives: {methods}{matched}{parts}")
     promise = _words("protocols")[recipe.protocol]
     if recipe.depth > 1 and recipe.protocol == "sound":
         promise = "no negative follows from the rules and P_all, in any number of steps"

@@ -1,14 +1,15 @@
-"""Negatives by replacing constants: relevance-based sampling, position-aware and random object corruption.
+"""Negatives by replacing constants: relevance-based sampling, position-aware and random corruption.
 
 Relevance-based (rb): triples over the heads' predicates and the constants of the support. Position-aware (pa):
-conclusions with a constant replaced by one seen in the same position. Random object (rc): each positive once
-more, with any other object.
+conclusions with a constant replaced by one seen in the same position. Random (rc): each positive once more, with
+any other object, or subject or relation.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +25,12 @@ from loginfer.benchmark.negatives.context import (
     origins_from,
     shortfall,
 )
+from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.benchmark.negatives.spaces import Space, TripleSet, draw, rectangle, union
+from loginfer.benchmark.recipe import PARTS
 from loginfer.engine.binding import relation_of
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import Ids, Ints, member, sorted_unique
+from loginfer.kg.graph import Ids, Ints, Keys, keys_without, member, sorted_unique
 from loginfer.logic.rule import Atom, Constant, Rule, Variable
 from loginfer.progress import each
 from loginfer.randomness import generator
@@ -182,35 +185,56 @@ def corruptions(context: Context, split: Split) -> Corruptions:
     return Corruptions(union(of_subject), union(of_object))
 
 
-# -- random object -------------------------------------------------------------------------------------
+# -- random --------------------------------------------------------------------------------------------
 
-# How many objects each positive that has none yet tries, round after round; then all are tried.
+# How many values each positive that has no negative yet tries, round after round; then all are tried.
 _TRIES = (1, 1, 2, 4, 8, 16)
 # So many triples are tested in one go.
 _MOST = 2**22
+# What is recorded of a part of a triple that is random; the source says so of a relation, which is no position.
+_SOURCE_OF = np.array([SOURCES.index(part) for part in PARTS], dtype=np.int8)
+_POSITION_OF = np.array([POSITIONS.index(part if part in POSITIONS else "") for part in PARTS], dtype=np.int8)
 
 
-def random_object(context: Context) -> NegativeSet:
-    """Give each positive (s, R, o) one (s, R, o′) of its own, o′ from Consts(K).
+def random_corruption(context: Context) -> NegativeSet:
+    """Give each positive (s, R, o) one of its own, by the recipe's `corrupt`: (s′, R, o), (s, R′, o) or (s, R, o′).
 
-    Of (e, type, t) the type is replaced, by one of Types(K). What a positive gets is uniform over the
-    candidates that are left to it.
+    s′ and o′ are of Consts(K), R′ of Rels(K). Of (e, type, t) the type is replaced by one of Types(K), and `type`
+    itself stays. Of several parts each positive draws the one to be replaced; if it has no candidate left there, each
+    of the others is as likely. What it gets is uniform over the candidates of that part that are left to it.
     """
     graph = context.kg
+    orders = list(permutations(part for part in PARTS if part in context.recipe.corrupt))
 
     def draw_split(split: Split, taken: TakenNegatives) -> SplitNegatives:
         rng = generator(context.recipe.seed, "negatives", "rc", split)
-        taken_keys = taken.packed
-        claims = _Claims(taken_keys)
+        claims = _Claims(taken.packed)
         positives = context.positives[split]
         is_type = positives[:, 1] == (-1 if graph.type_relation is None else graph.type_relation)
-        _corrupt(context, positives[is_type], graph.types, rng, claims)
-        _corrupt(context, positives[~is_type], graph.consts, rng, claims)
-        keys = claims.keys[~member(taken_keys, claims.keys)]
-        origins = origins_from("object", len(keys), position=POSITIONS.index("object"))
+        order_of = rng.integers(len(orders), size=len(positives)) if len(orders) > 1 else np.zeros(len(positives))
+        # The parts that were replaced, and the keys of what that gave.
+        drawn: list[tuple[str, Keys]] = []
+        for number, order in enumerate(orders):
+            for of_types in (True, False):
+                pending = positives[(order_of == number) & (is_type == of_types)]
+                for part in order:
+                    before = claims.keys
+                    pending = _corrupt(context, pending, PARTS.index(part), _values(graph, part, of_types), rng, claims)
+                    drawn.append((part, keys_without(claims.keys, before)))
+        keys = np.concatenate([new for _, new in drawn])
+        replaced = np.repeat([PARTS.index(part) for part, _ in drawn], [len(new) for _, new in drawn])
+        origins = origins_from("object", len(keys), position=_POSITION_OF[replaced])
+        origins = replace(origins, source=_SOURCE_OF[replaced])
         return SplitNegatives(graph.keys.unpack(keys), origins, f"{ALL} for these positives")
 
     return assemble(context, "rc", draw_in_turn(context, draw_split))
+
+
+def _values(graph: KnowledgeGraph, part: str, of_types: bool) -> Ids:
+    """Return what a part of a triple may be replaced by; nothing for the relation of (e, type, t)."""
+    if part == "relation":
+        return graph.rels[:0] if of_types else graph.rels
+    return graph.types if of_types and part == "object" else graph.consts
 
 
 class _Claims:
@@ -231,28 +255,37 @@ class _Claims:
         return order[is_new]
 
 
-def _corrupt(context: Context, positives: Triples, domain: Ids, rng: np.random.Generator, claims: _Claims) -> None:
-    """Let each positive claim a triple with another object, as long as there is one for it."""
+def _corrupt(
+    context: Context, positives: Triples, column: int, domain: Ids, rng: np.random.Generator, claims: _Claims
+) -> Triples:
+    """Let each positive claim a triple with another value in a column, as long as there is one; return the others."""
     pending = positives
     spent = 0
     for tries in _TRIES:
-        # Once a positive has tried as often as there are objects, trying each of them once is cheaper.
+        # Once a positive has tried as often as there are values, trying each of them once is cheaper.
         if not len(pending) or spent >= len(domain):
             break
         step = _MOST // tries
         parts = [pending[start : start + step] for start in range(0, len(pending), step)]
-        pending = np.concatenate([_try(context, part, domain, tries, rng, claims) for part in parts])
+        pending = np.concatenate([_try(context, part, column, domain, tries, rng, claims) for part in parts])
         spent += tries
     if len(pending) and len(domain):
-        _try_all(context, pending, domain, rng, claims)
+        pending = _try_all(context, pending, column, domain, rng, claims)
+    return pending
 
 
 def _try(
-    context: Context, positives: Triples, domain: Ids, tries: int, rng: np.random.Generator, claims: _Claims
+    context: Context,
+    positives: Triples,
+    column: int,
+    domain: Ids,
+    tries: int,
+    rng: np.random.Generator,
+    claims: _Claims,
 ) -> Triples:
-    """Let each positive claim the first good one of some random objects; return those without."""
+    """Let each positive claim the first good one of some random values; return those without."""
     proposals = np.repeat(positives, tries, axis=0)
-    proposals[:, 2] = domain[rng.integers(0, len(domain), size=len(proposals))]
+    proposals[:, column] = domain[rng.integers(0, len(domain), size=len(proposals))]
     keys = context.kg.keys.pack(proposals).reshape(-1, tries)
     good = context.truth.negative(proposals).reshape(-1, tries)
     pending = np.ones(len(positives), dtype=bool)
@@ -262,22 +295,32 @@ def _try(
     return positives[pending]
 
 
-def _try_all(context: Context, positives: Triples, domain: Ids, rng: np.random.Generator, claims: _Claims) -> None:
-    """Let positives with the same subject and relation share all that is left to them, at random."""
-    relations = len(context.kg.relations)
-    groups, sharing = np.unique(positives[:, 0].astype(np.int64) * relations + positives[:, 1], return_counts=True)
+def _try_all(
+    context: Context, positives: Triples, column: int, domain: Ids, rng: np.random.Generator, claims: _Claims
+) -> Triples:
+    """Let positives that differ in the column alone share all that is left to them at random; return those without."""
+    key = context.kg.keys
+    alike = positives.copy()
+    alike[:, column] = 0
+    groups, group_of, sharing = np.unique(key.pack(alike), return_inverse=True, return_counts=True)
+    served = np.zeros(len(groups), dtype=np.int64)
     step = max(_MOST // len(domain), 1)
     for start in range(0, len(groups), step):
         part, shares = groups[start : start + step], sharing[start : start + step]
-        proposals = np.empty((len(part) * len(domain), 3), dtype=np.int32)
-        proposals[:, 0] = np.repeat(part // relations, len(domain))
-        proposals[:, 1] = np.repeat(part % relations, len(domain))
-        proposals[:, 2] = np.tile(domain, len(part))
-        keys = context.kg.keys.pack(proposals)
+        proposals = np.repeat(key.unpack(part), len(domain), axis=0)
+        proposals[:, column] = np.tile(domain, len(part))
+        keys = key.pack(proposals)
         rows = np.flatnonzero(context.truth.negative(proposals) & ~member(claims.keys, keys))
         rows = rows[rng.permutation(len(rows))]
         # By group, in random order within each: the first ones are taken.
         rows = rows[np.argsort(rows // len(domain), kind="stable")]
         group = rows // len(domain)
         rank = np.arange(len(group)) - np.searchsorted(group, group)
-        claims.claim(keys[rows[rank < shares[group]]])
+        chosen = rank < shares[group]
+        claims.claim(keys[rows[chosen]])
+        served[start : start + step] = np.bincount(group[chosen], minlength=len(part))
+    # The first of those that are alike were served.
+    turn = np.empty(len(positives), dtype=np.int64)
+    order = np.argsort(group_of, kind="stable")
+    turn[order] = np.arange(len(positives)) - np.searchsorted(group_of[order], group_of[order])
+    return positives[turn >= served[group_of]]

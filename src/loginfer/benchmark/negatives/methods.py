@@ -29,9 +29,9 @@ Condition: TypeAlias = "Callable[[Any, str, Triples, Origins], tuple[Mask, str]]
 #   relevance  any constants of the support, any head predicate
 #   position   a conclusion with a constant in one position replaced
 #   sub-rule   a conclusion of a sub-rule
-#   object     a positive with a random object
+#   object     a positive with a random object; `subject` and `relation` likewise
 #   near-miss  a conclusion of a rule with one edit in its body
-SOURCES = ["relevance", "position", "sub-rule", "object", "near-miss"]
+SOURCES = ["relevance", "position", "sub-rule", "object", "near-miss", "subject", "relation"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,13 +199,12 @@ QUERY = NegativeMethod(
     hard=True,
     covers_sub_rules=True,
 )
-RANDOM_OBJECT = NegativeMethod(
+RANDOM = NegativeMethod(
     name="rc",
-    title="random object corruption",
-    phrase="random corruption",
-    description="Each positive once more, with any other object.",
-    draw=f"{_FOLDER}.corruption:random_object",
-    sources=("object",),
+    title="random corruption",
+    description="Each positive once more, with any other object, or with another subject or relation.",
+    draw=f"{_FOLDER}.corruption:random_corruption",
+    sources=("object", "subject", "relation"),
     rank=0,
     in_memory=True,
 )
@@ -222,5 +221,5 @@ NEAR_MISSES = NegativeMethod(
     matchable=True,
     size_of="conclusions",
 )
-for _method in (RELEVANCE, POSITION, QUERY, RANDOM_OBJECT, NEAR_MISSES):
+for _method in (RELEVANCE, POSITION, QUERY, RANDOM, NEAR_MISSES):
     register_negatives(_method)

@@ -366,7 +366,7 @@
     const told = {
       relevance: "Any constants of the rules' support, with the relation of a head.",
       position: `A conclusion with ${where === "either" ? "subject or object" : where ? "the " + where : "a constant"} replaced.`,
-      object: "A positive with a random object.",
+      ...Object.fromEntries(["subject", "relation", "object"].map((part) => [part, `A positive with a random ${part}.`])),
     };
     element.append(make("p", told[kind] || "Where this negative came from is not known."));
     return element;

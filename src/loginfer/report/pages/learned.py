@@ -122,7 +122,7 @@ EDIT_NAMES = {
     "drop-inequality": "equal constants",
 }
 _SOURCE_NAMES = {"sub-rule": "sub-rule", "position": "other constant", "relevance": "any constants",
-                 "object": "any object"}  # fmt: skip
+                 "object": "any object", "subject": "any subject", "relation": "any relation"}  # fmt: skip
 KINDS = (CONCLUSIONS, *EDIT_NAMES.values(), *_SOURCE_NAMES.values(), "other")
 
 

@@ -74,32 +74,10 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Conclusion:
-    """A conclusion of the paper, and how it is tested with any kind of negatives.
-
-    Parameters
-    ----------
-    number
-        Within the report.
-    text
-        The conclusion, in our words.
-    test
-        What is looked at, precisely.
-    checks
-        Compares figures.
-    """
-
-    number: str
-    text: str
-    test: str
-    checks: Callable[[Case], list[paper.ClaimCheck]]
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """A question with the judgement for each kind of negatives."""
 
-    question: Conclusion
+    question: paper.Claim
     judgements: dict[str, paper.Judgement]
 
     def as_dict(self) -> dict[str, Any]:
@@ -214,10 +192,8 @@ _LIMITS = {
     "clearly": CLEARLY, "unclear": 100 - CLEARLY, "gain": GAIN, "same_order": SAME_ORDER, "high": paper.HIGH,
     "poorly": paper.POORLY, "strong": paper.STRONG,
 }  # fmt: skip
-QUESTIONS = tuple(
-    Conclusion(words["number"], words["claim"], words["test"].format_map(_LIMITS), _CHECKS[words["number"]])
-    for words in data("claims.toml")["evidence"]
-)
+# Conclusions of the paper, which are tested with any kind of negatives.
+QUESTIONS = paper.claims_of(data("claims.toml")["evidence"], _CHECKS, {}, _LIMITS)
 
 
 def mean_fall(figures: Figures, groups: Sequence[str], negatives: str) -> float | None:

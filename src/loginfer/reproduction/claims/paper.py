@@ -105,13 +105,13 @@ class Claim:
     Parameters
     ----------
     number, section
-        Where it stands: a number within the report, and the paper's section.
+        Where it stands: a number within the report, and the paper's section if there is one.
     text
         The claim, in our words.
     test
         What is looked at, precisely.
     checks
-        Compares figures.
+        Compares figures, of whatever kind it is about.
     remark
         What else our figures say about it; empty for nothing.
     """
@@ -120,7 +120,7 @@ class Claim:
     section: str
     text: str
     test: str
-    checks: Callable[[FigureSource], list[ClaimCheck]]
+    checks: Callable[[Any], list[ClaimCheck]]
     remark: Callable[[FigureSource], str]
 
 
@@ -151,6 +151,11 @@ class Finding:
     def explanation(self) -> str:
         """Which comparisons decide, and what goes against it."""
         return self.ours.explanation
+
+    @property
+    def printed(self) -> bool:
+        """Whether the paper prints figures that say anything about it."""
+        return any(check.decided for check in self.paper.checks)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -227,9 +232,11 @@ BENCHMARKS = (
 )  # fmt: skip
 
 
-def mean_of(source: FigureSource, systems: Sequence[str], benchmarks: Sequence[str]) -> float | None:
-    """Return the mean of the balanced accuracy over systems and benchmarks; None unless all figures are there."""
-    figures = [source.mean(system, benchmark, ACCURACY) for system in systems for benchmark in benchmarks]
+def mean_of(
+    source: FigureSource, systems: Sequence[str], benchmarks: Sequence[str], metric: str = ACCURACY
+) -> float | None:
+    """Return the mean of a metric over systems and benchmarks; None unless all figures are there."""
+    figures = [source.mean(system, benchmark, metric) for system in systems for benchmark in benchmarks]
     values = [value for value in figures if value is not None]
     return sum(values) / len(values) if values and len(values) == len(figures) else None
 
@@ -443,7 +450,7 @@ def _benchmark(pattern: str, method: str) -> str:
     return f"LogInfer-FB-{pattern}-{method}"
 
 
-def _on_average_and_each(
+def on_average_and_each(
     cases: Sequence[Any], compare: Callable[[str, Sequence[str], Any], Comparison]
 ) -> list[ClaimCheck]:
     """Compare the means over the eight systems, then each system; `compare` gets how the name of a case begins."""
@@ -456,7 +463,7 @@ def _random_corruption(source: FigureSource) -> list[ClaimCheck]:
     def high(begin: str, systems: Sequence[str], benchmark: str) -> Comparison:
         return at_least(f"{begin}{short(benchmark)}", mean_of(source, systems, [benchmark]), HIGH)
 
-    return _on_average_and_each([_benchmark(pattern, "rc") for pattern in METHODS], high)
+    return on_average_and_each([_benchmark(pattern, "rc") for pattern in METHODS], high)
 
 
 def _degradation(source: FigureSource) -> list[ClaimCheck]:
@@ -466,7 +473,7 @@ def _degradation(source: FigureSource) -> list[ClaimCheck]:
         return above(f"{begin}FB-{pattern}, {' to '.join(methods)}", coarse, fine, strict=True)
 
     steps = [(pattern, *step) for pattern, methods in METHODS.items() for step in pairwise(methods)]
-    return _on_average_and_each(steps, falls)
+    return on_average_and_each(steps, falls)
 
 
 def _averages(source: FigureSource) -> list[ClaimCheck]:
@@ -550,18 +557,29 @@ _LIMITS = {
 }  # fmt: skip
 
 
-def _claim(number: str, section: str, claim: str, test: str) -> Claim:
-    remark = _REMARKS.get(number, lambda source: "")
-    return Claim(number, section, claim, test.format_map(_LIMITS), _CHECKS[number], remark)
+def claims_of(
+    rows: Iterable[Mapping[str, str]],
+    checks: Mapping[str, Callable[[Any], list[ClaimCheck]]],
+    remarks: Mapping[str, Callable[[FigureSource], str]],
+    limits: Mapping[str, float],
+) -> tuple[Claim, ...]:
+    """Return claims from their words, with how each is tested and what is remarked on it, by its number."""
+    return tuple(
+        Claim(
+            row["number"], row.get("section", ""), row["claim"], row["test"].format_map(limits),
+            checks[row["number"]], remarks.get(row["number"], lambda source: ""),
+        )
+        for row in rows
+    )  # fmt: skip
 
 
-CLAIMS = tuple(_claim(**words) for words in data("claims.toml")["paper"])
+CLAIMS = claims_of(data("claims.toml")["paper"], _CHECKS, _REMARKS, _LIMITS)
 
 
-def findings(figures: FigureSource) -> list[Finding]:
+def findings(figures: FigureSource, claims: Iterable[Claim] = CLAIMS) -> list[Finding]:
     """Hold the paper's claims against figures, and against its own by the same criteria."""
     paper = PaperFigures()
     return [
         Finding(claim, judge(claim.checks(figures)), judge(claim.checks(paper)), claim.remark(figures))
-        for claim in CLAIMS
+        for claim in claims
     ]

@@ -143,7 +143,7 @@ class _Training:
         self._store = store
         self._state = TrainingState()
         self._asked: tuple[tuple[int, ...], list[TrainingQueries]] | None = None
-        validation = Validation.of(benchmark, system.seed)
+        validation = Validation.of(benchmark, system.seed, system.patience)
         # The entities that it needs, and its triples by indices among them.
         self._valid = None if validation is None else validation.compact()
         self._best_counts = validation is not None and system.keep == "best"

@@ -76,7 +76,7 @@ class Training:
         self.held = Portions(len(self.positives), portion_size, settings.seed, "held out")
         self.explicit = Portions(len(self.negatives), portion_size, settings.seed, "explicit")
         self.ends = RandomEnds(graph)
-        self.valid = Validation.of(benchmark, settings.seed)
+        self.valid = Validation.of(benchmark, settings.seed, settings.patience)
 
         initial = initial_parameters(settings, nodes, relations)
         self.parameters: Parameters = {name: value.to(self.device).requires_grad_() for name, value in initial.items()}
